@@ -1,0 +1,51 @@
+"""`jig computetarget`: where runs can be."""
+
+from __future__ import annotations
+
+import os
+
+from jig.cli.grammar import Argument, Command, Group, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jig.cli.grammar import Args
+
+
+def list_targets(args: Args) -> int:
+    """The names of the project's compute targets."""
+    from jig.cli.show import show
+    from jig.project import Project
+
+    show(list(Project.find(os.getcwd()).target_names()), output=args.output, query=args.query)
+    return 0
+
+
+def show_target(args: Args) -> int:
+    """A target as jig understands its file; a secret is not shown."""
+    from jig.cli.show import show
+    from jig.project import Project
+
+    project = Project.find(os.getcwd())
+    target = project.compute_target(args.text("name") or args.required("word"))
+    known = {key: value for key, value in target._asdict().items() if value is not None and key != "password"}
+    known["environment"] = "managed by jig" if target.managed else "the user's own Python"
+    show(known, output=args.output, query=args.query)
+    return 0
+
+
+NAME = Option(("-n", "--name"), "name", "The target.", "NAME", complete="target")
+GROUP = Group(
+    "computetarget",
+    "Where runs can be: the .compute files.",
+    (
+        Command("list", "List the project's compute targets.", list_targets, listing=True),
+        Command(
+            "show",
+            "Show a compute target.",
+            show_target,
+            (NAME,),
+            (Argument("word", "NAME", "The same as --name.", complete="target"),),
+            listing=True,
+        ),
+    ),
+)

@@ -1,0 +1,141 @@
+"""Showing a run as it goes: the script's bytes as they are, jig's own words between them, a summary at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from jig.cli.terminal import StatusLine, box, human_bytes, human_duration, is_terminal, plain, printable, width_of
+from jig.follow import Quiet, follow
+from jig.runner import events
+from jig.store import runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jig.machines import Machine
+    from jig.runner.folder import RunFolder
+
+STATUS_AFTER_S = 0.5
+SECOND_INTERRUPT_S = 2.0
+
+
+class Display:
+    """Writes to stdout what the script printed and, at a terminal, a status line below it while nothing comes."""
+
+    def __init__(self) -> None:
+        self._terminal = is_terminal(sys.stdout)
+        self._line = StatusLine(sys.stdout)
+        self._at_line_start = True
+        self._state = "queued"
+        self._since = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """One line of jig's own, never in the middle of the script's line."""
+        self._line.clear()
+        if not self._at_line_start:
+            sys.stdout.write("\n")
+            self._at_line_start = True
+        sys.stdout.write(printable(text) + "\n")
+        sys.stdout.flush()
+
+    def _show_bytes(self, data: bytes) -> None:
+        self._line.clear()
+        sys.stdout.flush()
+        view = memoryview(data)
+        while view:
+            view = view[os.write(sys.stdout.fileno(), view) :]
+        self._at_line_start = data.endswith(b"\n")
+
+    def show(self, item: dict[str, Any] | bytes | Quiet) -> None:
+        """One item of `follow`."""
+        if isinstance(item, bytes):
+            self._show_bytes(item)
+        elif isinstance(item, Quiet):
+            # A progress bar without a line end owns the last line: leave it alone.
+            if self._terminal and self._at_line_start and item.seconds > STATUS_AFTER_S:
+                self._line.show(f"… {self._state} for {human_duration(time.monotonic() - self._since)}")
+        elif item["event"] == "note":
+            self.say(f"jig: {item['text']}")
+        elif item["event"] in runs.STATES:
+            self._state, self._since = item["event"], time.monotonic()
+
+    def finish(self) -> None:
+        """Leave the terminal with the cursor at the start of a line."""
+        self._line.clear()
+        if not self._at_line_start:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+
+
+def watch(folder: RunFolder, machine: Machine, display: Display) -> runs.Run | None:
+    """Show the run until it ends; None when it was left going. A second Ctrl-C soon after the first cancels it."""
+    try:
+        for item in follow(folder, machine):
+            if isinstance(item, dict) and item["event"] in events.FINAL:
+                break
+            display.show(item)
+    except KeyboardInterrupt:
+        if not _leave(folder, machine, display):
+            return None
+    display.finish()
+    return runs.fold(events.read(folder.events))
+
+
+def _leave(folder: RunFolder, machine: Machine, display: Display) -> bool:
+    """After Ctrl-C: say how to come back; True when the second one asked to cancel and the run has ended."""
+    display.say(
+        f"\njig: the run goes on.  follow: jig logs -f {folder.id}   cancel: jig cancel {folder.id}".lstrip("\n")
+    )
+    display.say("jig: press Ctrl-C again within 2 s to cancel it")
+    try:
+        time.sleep(SECOND_INTERRUPT_S)
+    except KeyboardInterrupt:
+        display.say("jig: canceling …")
+        return cancel(folder, machine, None)
+    return False
+
+
+def cancel(folder: RunFolder, machine: Machine, grace_s: float | None) -> bool:
+    """End the run and wait until nothing of it is left; True when it has ended."""
+    grace_s = runs.read_plan(folder)["stop_grace_s"] if grace_s is None else grace_s
+    answer = machine.ask("stop", run=folder.id, grace_s=grace_s, timeout_s=grace_s + 60.0)
+    return bool(answer["status"] == "ended")
+
+
+def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
+    """The end of a run for a person: a box at a terminal, plain lines in a pipe."""
+    rows = [("RunId", folder.id), ("Status", run.state if run.state == "Completed" else f"{run.state}: {run.why}")]
+    if run.duration_s is not None:
+        rows.append(("Duration", human_duration(run.duration_s)))
+    scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, list)]
+    if scalars:
+        rows.append(("Metrics", ", ".join(scalars)))
+    outputs = [name for name in runs.attachments(folder) if name.startswith("outputs" + os.sep)]
+    if outputs:
+        sizes = sum(os.path.getsize(os.path.join(folder.work, name)) for name in outputs)
+        shown = ", ".join(outputs[:5]) + (f" and {len(outputs) - 5} more" if len(outputs) > 5 else "")
+        rows.append(("Outputs", f"{shown} ({human_bytes(sizes)})"))
+    if run.survivors:
+        rows.append(("Survivors", "processes that would not end: " + ", ".join(map(str, run.survivors))))
+    if run.reason in ("environment-failed", "internal-error"):
+        log = folder.prepare_log if run.reason == "environment-failed" else folder.supervisor_log
+        rows.append(("Log", log))
+    if is_terminal(sys.stdout):
+        return box("Execution Details", rows, width_of(sys.stdout)) + "\n"
+    return f"\nExecution Details\n=================\n{plain(rows)}\n"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def last_metrics(folder: RunFolder) -> dict[str, Any]:
+    """The last value of every metric, straight from the run's files."""
+    last: dict[str, Any] = {}
+    for path in runs.metric_files(folder):
+        for entry in runs.read_metrics(path)[0]:
+            last.update(entry["values"])
+    return last

@@ -1,0 +1,364 @@
+"""`jig experiment`: submit, follow, ask about and end runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from jig.cli.grammar import Argument, Command, Group, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jig.cli.grammar import Args
+    from jig.machines import Machine
+    from jig.store.queries import Found
+    from jig.submit import Handle, Wanted
+
+CONFIG = Option(
+    ("-c", "--run-configuration", "--runconfig"),
+    "config",
+    "The run configuration: aml_config/NAME.runconfig.",
+    "NAME",
+    complete="runconfig",
+)
+TARGET = Option(
+    ("-t", "--target"),
+    "target",
+    "Run on this compute target instead of the configuration's own.",
+    "NAME",
+    complete="target",
+)
+PROJECT = Option(
+    ("--project",), "project", "The project's folder; the current one when not given.", "DIR", complete="dir"
+)
+RUN = Option(
+    ("-r", "--run"),
+    "run",
+    "The run: its id or a unique beginning of it; the latest when not given.",
+    "ID",
+    complete="run",
+)
+RUN_WORD = Argument("id", "ID", "The same as --run.", complete="run")
+OLD_TARGET = Option(
+    ("-t", "--target"),
+    "target",
+    "Not needed: a run knows its target. Accepted for old scripts.",
+    "NAME",
+    complete="target",
+)
+
+
+def _warn(text: str) -> None:
+    from jig.cli.terminal import printable
+
+    sys.stderr.write(f"warning: {printable(text, keep=chr(10))}\n")
+
+
+def _wanted(args: Args) -> Wanted:
+    from jig.errors import UsageError
+    from jig.submit import Wanted
+
+    folder = os.path.abspath(args.text("project") or os.curdir)
+    words = args.many("script")
+    config = args.text("config")
+    if words and words[0].endswith(".runconfig"):
+        named = os.path.basename(words[0]).removesuffix(".runconfig")
+        if config not in (None, named):
+            raise UsageError(f"both -c {config} and {words[0]} name a run configuration", "name one of them")
+        config, words = named, words[1:]
+    if config is None:
+        raise UsageError("no run configuration was named", "for example:  jig experiment submit -c local train.py")
+    return Wanted(
+        folder=folder,
+        run_config=config,
+        script=words[0] if words else None,
+        arguments=words[1:],
+        target=args.text("target"),
+        conda_file=args.text("conda"),
+        spark_file=args.text("spark"),
+        large=args.flag("large"),
+        followed=not args.flag("detach"),
+    )
+
+
+def submit(args: Args) -> int:
+    """Run a script: freeze the code, start it on its target, show its output; its exit code is ours."""
+    from jig import submit as pipeline
+    from jig.cli.terminal import StatusLine, human_bytes
+
+    line = StatusLine(sys.stderr)
+    teller = pipeline.Teller(
+        _warn, lambda done, total: line.show(f"reading {human_bytes(done)} of {human_bytes(total)}")
+    )
+    wanted = _wanted(args)
+    if args.flag("dry_run"):
+        from jig.plan import render
+
+        plan, files = pipeline.dry_run(wanted, teller)
+        line.clear()
+        sys.stdout.write(render(plan, files))
+        return 0
+    handle, machine = pipeline.submit(wanted, teller)
+    line.clear()
+    print(f"RunId: {handle.run_id}", flush=True)
+    if args.flag("detach"):
+        print(f"jig logs -f {handle.run_id} follows it, jig cancel {handle.run_id} ends it", file=sys.stderr)
+        return 0
+    return _follow_to_the_end(handle, machine)
+
+
+def _follow_to_the_end(handle: Handle, machine: Machine) -> int:
+    from jig.cli import display as shown
+    from jig.runner.folder import RunFolder
+
+    folder, display = RunFolder(handle.folder), shown.Display()
+    display.say("Executing user inputs .....")
+    display.say("===========================")
+    run = shown.watch(folder, machine, display)
+    if run is None:
+        return 130
+    sys.stdout.write(shown.summary(folder, run, shown.last_metrics(folder)))
+    if not handle.plan.tracked:
+        machine.ask("remove", run=handle.run_id)
+    return run.submit_code
+
+
+def prepare(args: Args) -> int:
+    """Build the environment of a run configuration now, so that a submit finds it."""
+    from jig.cli.terminal import StatusLine
+    from jig.submit import prepare as build
+
+    line = StatusLine(sys.stderr)
+
+    def tell(text: str) -> None:
+        line.show(text)
+        if not sys.stderr.isatty():
+            print(text, file=sys.stderr)
+
+    python = build(_wanted_config(args), tell)
+    line.clear()
+    print(f"prepared: {python}")
+    return 0
+
+
+def _wanted_config(args: Args) -> Wanted:
+    from jig.submit import Wanted
+
+    folder = os.path.abspath(args.text("project") or os.curdir)
+    return Wanted(folder, args.required("config"), target=args.text("target"), conda_file=args.text("conda"))
+
+
+def _find(args: Args) -> Found:
+    from jig.cli.here import find_run
+
+    return find_run(args.text("run") or args.text("id"))
+
+
+def status(args: Args) -> int:
+    """Say how a run is."""
+    from jig.cli.show import show
+    from jig.store.record import clock, utc
+
+    found = _find(args)
+    run, plan = found.run(), found.plan()
+    answer = {
+        "run_id": found.id,
+        "state": run.state,
+        "reason": run.reason,
+        "description": run.why,
+        "exit_code": run.exit_code,
+        "script_name": plan["script"],
+        "target": plan["target"],
+        "start_time_utc": utc(run.started),
+        "end_time_utc": utc(run.ended),
+        "duration": clock(run.duration_s),
+    }
+    if args.output or args.query:
+        show(answer, output=args.output, query=args.query)
+        return 0
+    for name, value in answer.items():
+        if value not in (None, ""):
+            print(f"{name:<14} : {value}")
+    return 0
+
+
+def logs(args: Args) -> int:
+    """Print a run's output; with -f go on until it ends."""
+    from jig.cli import display as shown
+    from jig.follow import Reader
+
+    found = _find(args)
+    if not args.flag("follow"):
+        reader = Reader(found.folder)
+        sys.stdout.flush()
+        while data := reader.log():
+            view = memoryview(data)
+            while view:
+                view = view[os.write(sys.stdout.fileno(), view) :]
+        return 0
+    display = shown.Display()
+    run = shown.watch(found.folder, found.machine, display)
+    if run is None:
+        return 130
+    sys.stderr.write(f"{found.id}: {run.state}{': ' + run.why if run.why else ''}\n")
+    return run.submit_code
+
+
+def cancel(args: Args) -> int:
+    """End a run; when this returns, no process of it is left."""
+    from jig.cli import display as shown
+    from jig.errors import StoreError, UsageError
+
+    found = _find(args)
+    before = found.run()
+    if before.final:
+        print(f"{found.id} had already ended: {before.state}")
+        return 0
+    grace = args.text("grace")
+    try:
+        grace_s = None if grace is None else float(grace)
+    except ValueError:
+        raise UsageError(f"--grace takes seconds, not {grace!r}", "for example:  --grace 30") from None
+    if not shown.cancel(found.folder, found.machine, grace_s):
+        raise StoreError(f"the run {found.id} has not ended", f"look at it:  jig status {found.id}")
+    run = found.run()
+    print(f"{found.id}: {run.state}")
+    if run.survivors:
+        raise StoreError(f"processes of {found.id} would not end: {', '.join(map(str, run.survivors))}")
+    return 0
+
+
+def diagnostics(args: Args) -> int:
+    """Pack a run for somebody who is to help: plan, events, logs, and the code as executed, in diagnostics.zip."""
+    import zipfile
+
+    found = _find(args)
+    place = os.path.abspath(args.text("file") or "diagnostics.zip")
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for parent, _, names in os.walk(found.folder.path):
+            for name in names:
+                path = os.path.join(parent, name)
+                if os.path.isfile(path) and path != found.folder.reserve:
+                    archive.write(path, os.path.join(found.id, os.path.relpath(path, found.folder.path)))
+    print(f"wrote {place}")
+    return 0
+
+
+def clean(args: Args) -> int:
+    """Give back disk: leftovers of killed commands, files no run refers to, code copies of ended runs. Records stay."""
+    from jig.cli.terminal import human_bytes
+    from jig.machines.local import machine
+
+    here = machine()
+    freed = here.ask(
+        "clean", work=not args.flag("keep_work"), runner=os.path.basename(os.path.dirname(here.script_path()))
+    )
+    names = {
+        "leftovers": "leftovers",
+        "work": "code copies of ended runs",
+        "blobs": "unused files",
+        "runner": "old runners",
+    }
+    for key, text in names.items():
+        print(f"{text}: {human_bytes(freed['freed'][key])}")
+    return 0
+
+
+SUBMIT = Command(
+    "submit",
+    "Run a script on a compute target.\n\n"
+    "Everything after SCRIPT belongs to the script, options included. Without SCRIPT the configuration's "
+    "ArgumentVector is run. The exit code is the script's own.",
+    submit,
+    (
+        CONFIG,
+        TARGET,
+        PROJECT,
+        Option(("-a", "--async"), "detach", "Return at once; the run goes on by itself."),
+        Option(
+            ("-d", "--conda-dependencies"),
+            "conda",
+            "Use this conda file instead of the configuration's.",
+            "FILE",
+            complete="file",
+        ),
+        Option(
+            ("-s", "--spark-dependencies"),
+            "spark",
+            "Use this Spark file instead of the configuration's.",
+            "FILE",
+            complete="file",
+        ),
+        Option(("--dry-run",), "dry_run", "Print the whole plan and do nothing."),
+        Option(("--large",), "large", "Allow a project of more than 1 GB."),
+        Option(("--wait",), "wait", "Accepted for old scripts: waiting is the default.", hidden=True),
+    ),
+    (
+        Argument(
+            "script", "SCRIPT", "The script, then its own arguments; or NAME.runconfig.", rest=True, complete="file"
+        ),
+    ),
+    (
+        "jig experiment submit -c local train.py --epochs 3",
+        "jig experiment submit -c local --dry-run train.py",
+        "jig submit -a -c local train.py",
+    ),
+)
+
+GROUP = Group(
+    "experiment",
+    "Submit runs, follow them, and end them.",
+    (
+        SUBMIT,
+        Command(
+            "prepare",
+            "Build a run configuration's environment now.",
+            prepare,
+            (CONFIG, TARGET, PROJECT, SUBMIT.options[4]),
+        ),
+        Command("status", "Say how a run is.", status, (RUN, OLD_TARGET), (RUN_WORD,), listing=True),
+        Command(
+            "logs",
+            "Print a run's output, or follow it.",
+            logs,
+            (RUN, Option(("-f", "--follow"), "follow", "Go on until the run ends; the exit code is the script's.")),
+            (RUN_WORD,),
+            ("jig logs -f",),
+        ),
+        Command(
+            "cancel",
+            "End a run and everything it started.",
+            cancel,
+            (
+                RUN,
+                OLD_TARGET,
+                Option(
+                    ("--grace",),
+                    "grace",
+                    "Seconds between asking the script to end and killing it; 10 when not given.",
+                    "SECONDS",
+                ),
+            ),
+            (RUN_WORD,),
+        ),
+        Command(
+            "diagnostics",
+            "Pack a run's code and logs into diagnostics.zip.",
+            diagnostics,
+            (
+                RUN,
+                OLD_TARGET,
+                Option(
+                    ("--file",), "file", "Where to write it; ./diagnostics.zip when not given.", "FILE", complete="file"
+                ),
+            ),
+            (RUN_WORD,),
+        ),
+        Command(
+            "clean",
+            "Give back disk space that no record needs.",
+            clean,
+            (Option(("--keep-work",), "keep_work", "Keep the code copies of ended runs."),),
+        ),
+    ),
+)

@@ -1,0 +1,195 @@
+"""`jig history`: the record of runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from jig.cli.experiment import RUN, RUN_WORD
+from jig.cli.grammar import Command, Group, Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jig.cli.grammar import Args
+    from jig.store.queries import Found
+
+FEWEST = 50
+OWN_COLUMNS = ("duration", "run_id", "script_name", "start_time_utc", "status")
+ARTIFACT = Option(
+    ("-a", "--artifact"), "artifact", "An artifact by name, such as driver_log or outputs/model.json.", "NAME"
+)
+
+
+def _find(args: Args) -> Found:
+    from jig.cli.here import find_run
+
+    return find_run(args.text("run") or args.text("id"))
+
+
+def list_runs(args: Args) -> int:
+    """The latest runs of this project, newest first."""
+    from jig.cli.here import project_name, store
+    from jig.cli.show import show
+    from jig.errors import UsageError
+
+    wanted = args.text("limit") or str(FEWEST)
+    if not wanted.isdigit():
+        raise UsageError(f"--limit takes a number, not {wanted!r}")
+    project = None if args.flag("all") else project_name(args.text("path"))
+    # A query looks at every run: its answer must not depend on how many a table would have shown.
+    limit = int(wanted) if args.text("limit") or not args.query else None
+    found = store().list(project, limit)
+    show(found, output=args.output, query=args.query, columns=_columns(found))
+    return 0
+
+
+def _columns(records: list[dict[str, Any]]) -> list[str]:
+    """Metrics first, as the original had it, then what every run has."""
+    metrics: dict[str, None] = {}
+    for record in records:
+        metrics.update(dict.fromkeys(name for name in record["metrics"] if name in record and name not in OWN_COLUMNS))
+    return [*metrics, *OWN_COLUMNS]
+
+
+def last(args: Args) -> int:
+    """The record of the latest run."""
+    from jig.cli.here import find_run, store
+    from jig.cli.show import show
+
+    show(store().record(find_run(None).id), output=args.output, query=args.query)
+    return 0
+
+
+def info(args: Args) -> int:
+    """The record of one run, or one of its artifacts as bytes."""
+    from jig.cli.here import store
+    from jig.cli.show import show
+
+    found = _find(args)
+    artifact = args.text("artifact")
+    if artifact is None:
+        show(store().record(found.id), output=args.output, query=args.query)
+        return 0
+    sys.stdout.flush()
+    with open(_artifact(found, artifact), "rb") as file:
+        while data := file.read(1 << 20):
+            sys.stdout.buffer.write(data)
+    return 0
+
+
+def _artifact(found: Found, name: str) -> str:
+    from jig.errors import StoreError
+    from jig.store import runs
+
+    try:
+        path = runs.artifact_path(found.folder, name)
+    except ValueError as error:
+        raise StoreError(str(error), _known(found)) from error
+    if not os.path.isfile(path):
+        raise StoreError(f"the run {found.id} has no artifact {name}", _known(found))
+    return path
+
+
+def _known(found: Found) -> str:
+    from jig.store import runs
+
+    return "it has " + (", ".join(runs.attachments(found.folder)) or "none")
+
+
+def download(args: Args) -> int:
+    """Copy a run's artifacts into a folder."""
+    import shutil
+
+    from jig.errors import StoreError
+    from jig.store import runs
+
+    found, folder = _find(args), os.path.abspath(args.required("directory"))
+    wanted = args.text("artifact")
+    names = [wanted] if wanted else runs.attachments(found.folder)
+    places = {name: os.path.join(folder, name) for name in names}
+    sources = {name: _artifact(found, name) for name in names}
+    taken = [place for place in places.values() if os.path.lexists(place)]
+    if taken and not args.flag("overwrite"):
+        raise StoreError(f"{taken[0]} exists", "--overwrite replaces files")
+    for name in names:
+        os.makedirs(os.path.dirname(places[name]), exist_ok=True)
+        shutil.copyfile(sources[name], places[name])
+        print(places[name])
+    return 0
+
+
+def delete(args: Args) -> int:
+    """Remove a run: its folder, its outputs, its record."""
+    from jig.cli.here import project_name, store
+
+    found_store = store()
+    for wanted in (args.required("run"),):
+        found = found_store.find(wanted, project_name())
+        found_store.delete(found)
+        print(f"deleted {found.id}")
+    return 0
+
+
+def rebuild(args: Args) -> int:
+    """Build the index again from the run folders."""
+    from jig.cli.here import store
+
+    count = store().index.rebuild()
+    print(f"the index holds {count} runs")
+    return 0
+
+
+GROUP = Group(
+    "history",
+    "Look at what was run, and what came of it.",
+    (
+        Command(
+            "list",
+            "List runs, newest first.",
+            list_runs,
+            (
+                Option(
+                    ("--path",), "path", "The project's folder; the current one when not given.", "DIR", complete="dir"
+                ),
+                Option(("--all",), "all", "Runs of every project."),
+                Option(
+                    ("-n", "--limit"), "limit", f"At most this many; {FEWEST} when not given, all with --query.", "N"
+                ),
+            ),
+            (),
+            ("jig history list -o table", "jig history list --query \"[?status=='Completed'] | [0].run_id\""),
+            listing=True,
+        ),
+        Command("last", "Show the latest run.", last, listing=True),
+        Command(
+            "info",
+            "Show a run, or one of its artifacts.",
+            info,
+            (RUN, ARTIFACT),
+            (RUN_WORD,),
+            ("jig history info -r ID -a driver_log",),
+            listing=True,
+        ),
+        Command(
+            "download",
+            "Copy a run's artifacts into a folder.",
+            download,
+            (
+                RUN,
+                ARTIFACT,
+                Option(("-d", "--directory"), "directory", "Where to.", "DIR", complete="dir"),
+                Option(("--overwrite",), "overwrite", "Replace files that are there."),
+            ),
+            (RUN_WORD,),
+        ),
+        Command(
+            "delete",
+            "Remove a run and everything kept of it.",
+            delete,
+            (Option(("-r", "--run"), "run", "The run: its id or a unique beginning of it.", "ID", complete="run"),),
+        ),
+        Command("rebuild", "Build the index again from the run folders.", rebuild),
+    ),
+)

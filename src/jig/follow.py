@@ -1,0 +1,104 @@
+"""Following a run: new bytes by offset, from any process, at any time."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, NamedTuple
+
+from jig.runner import events
+from jig.runner.folder import RunFolder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jig.machines import Machine
+
+SHORTEST_WAIT_S = 0.001
+LONGEST_WAIT_S = 0.1
+LOOK_AFTER_S = 0.5  # a run that says nothing for this long is asked whether it lives
+CHUNK = 1 << 20
+
+
+class Reader:
+    """Reads a run folder's growing files from where it left off."""
+
+    def __init__(self, folder: RunFolder, log_offset: int = 0) -> None:
+        self._folder = folder
+        self._events_offset = 0
+        self.log_offset = log_offset
+        self._log = -1
+
+    def events(self) -> list[dict[str, Any]]:
+        """Whole events since the last call."""
+        try:
+            with open(self._folder.events, "rb") as file:
+                file.seek(self._events_offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._events_offset += len(whole)
+        return events.parse(whole)
+
+    def log(self) -> bytes:
+        """Log bytes since the last call, a megabyte at most."""
+        if self._log < 0:
+            try:
+                self._log = os.open(self._folder.log, os.O_RDONLY)
+            except FileNotFoundError:
+                return b""
+            os.lseek(self._log, self.log_offset, os.SEEK_SET)
+        data = os.read(self._log, CHUNK)
+        self.log_offset += len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log >= 0:
+            os.close(self._log)
+            self._log = -1
+
+
+class Quiet(NamedTuple):
+    """Nothing new; the run has been quiet for this long."""
+
+    seconds: float
+
+
+def follow(folder: RunFolder, machine: Machine, log_offset: int = 0) -> Iterator[dict[str, Any] | bytes | Quiet]:
+    """Events, log bytes and pauses as they come, until the run's last event and the last byte of its log.
+
+    Events are read before the log, so that when the last one is seen every byte it counts is there.
+    """
+    reader = Reader(folder, log_offset)
+    wait_s, quiet_since, looked_at = SHORTEST_WAIT_S, time.monotonic(), time.monotonic()
+    final: dict[str, Any] | None = None
+    try:
+        while True:
+            fresh = reader.events()
+            for event in fresh:
+                if event["event"] in events.FINAL:
+                    final = event
+                else:
+                    yield event
+            data = reader.log()
+            if data:
+                yield data
+            elif final is not None:
+                yield final
+                return
+            now = time.monotonic()
+            if data or fresh:
+                wait_s, quiet_since = SHORTEST_WAIT_S, now
+                continue
+            if now - looked_at > LOOK_AFTER_S:
+                looked_at = now
+                if machine.ask("status", run=folder.id)["status"] == "absent":
+                    return
+            yield Quiet(now - quiet_since)
+            time.sleep(wait_s)
+            wait_s = min(LONGEST_WAIT_S, wait_s * 1.1)
+    finally:
+        reader.close()

@@ -1,0 +1,92 @@
+"""How to reach a computer: one method matters, opening a duplex pipe to a runner verb there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO, Protocol
+
+from jig.errors import JigError, MachineError
+from jig.project import ComputeTarget
+from jig.runner import wire
+
+KINDS = {"local": "jig.machines.local"}
+
+
+class Pipe:
+    """An open conversation with a runner."""
+
+    def __init__(self, pid: int, to_runner: int, from_runner: int) -> None:
+        self._pid = pid
+        self.write: BinaryIO = os.fdopen(to_runner, "wb")
+        self.read: BinaryIO = os.fdopen(from_runner, "rb")
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Send the request line; a runner that is already gone is told by the answer that does not come."""
+        try:
+            wire.write_line(self.write, request)
+        except BrokenPipeError:
+            return
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer; MachineError for a refusal, and when the runner ends without one."""
+        try:
+            answer = wire.read_answer(self.read)
+        except EOFError as error:
+            raise MachineError("the runner ended without an answer", "what it printed stands above") from error
+        return checked(answer)
+
+    def close(self) -> None:
+        """Hang up and let the process go."""
+        for stream in (self.write, self.read):
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue  # the runner left first; the descriptor is closed all the same
+        os.waitpid(self._pid, 0)
+
+
+def checked(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer itself, or the refusal it holds as an error."""
+    if "error" in answer:
+        raise Refusal(answer["error"], answer.get("hint", ""), answer.get("code", ""))
+    return answer
+
+
+class Refusal(MachineError):
+    """A runner that answered no; `code` tells which no."""
+
+    def __init__(self, message: str, hint: str, code: str) -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class Machine(Protocol):
+    """A computer that runs can be on."""
+
+    name: str
+    home: str | None
+
+    def open(self, verb: str, *words: str) -> Pipe:
+        """Start a runner there and talk to it."""
+        ...
+
+    def ask(self, verb: str, **request: Any) -> dict[str, Any]:
+        """One request, one answer."""
+        ...
+
+    def script_path(self) -> str:
+        """The folder there that a script's `import jig` finds."""
+        ...
+
+
+def for_target(target: ComputeTarget) -> Machine:
+    """The machine that this target runs on."""
+    from importlib import import_module
+
+    if target.kind not in KINDS:
+        raise JigError(
+            f"the target {target.name} is of type {target.kind}, which this version of jig cannot reach yet",
+            f"types that run: {', '.join(sorted(KINDS))}",
+        )
+    machine: Machine = import_module(KINDS[target.kind]).machine(target)
+    return machine

@@ -1,0 +1,57 @@
+"""The part of jig that goes to a machine: collected from this installation, named by its content."""
+
+from __future__ import annotations
+
+import os
+
+import jig
+
+ROOT = os.path.dirname(os.path.abspath(jig.__file__))
+# (folder in this installation, folder in the pack): the runner's own, and what a script may import.
+RUNNER_PARTS = (("runner", "jig/runner"), ("system", "jig/system"))
+SCRIPT_PARTS = (("track", "script/jig/track"), ("script/azureml", "script/azureml"))
+RUNNER_INIT = b'"""The part of jig that lives on a machine."""\n'
+
+
+def contents() -> dict[str, str]:
+    """Path in the pack → file of this installation."""
+    files = {"script/jig/__init__.py": os.path.join(ROOT, "__init__.py")}
+    for source, place in RUNNER_PARTS + SCRIPT_PARTS:
+        for name in os.listdir(os.path.join(ROOT, source)):
+            if name.endswith(".py"):
+                files[f"{place}/{name}"] = os.path.join(ROOT, source, name)
+    return files
+
+
+def install(home: str) -> str:
+    """Lay the pack out under a jig home on this machine, once per content; returns its folder."""
+    files = contents()
+    place = os.path.join(home, "runner", _stat_key(files))
+    if os.path.isdir(place):
+        return place
+    import shutil
+
+    aside = f"{place}.{os.getpid()}"
+    for path, source in files.items():
+        os.makedirs(os.path.dirname(os.path.join(aside, path)), exist_ok=True)
+        shutil.copyfile(source, os.path.join(aside, path))
+    with open(os.path.join(aside, "jig/__init__.py"), "wb") as file:
+        file.write(RUNNER_INIT)
+    try:
+        os.rename(aside, place)
+    except OSError:  # somebody else put the same pack there first
+        shutil.rmtree(aside)
+        if not os.path.isdir(place):
+            raise
+    return place
+
+
+def _stat_key(files: dict[str, str]) -> str:
+    """A name that changes whenever a file of this installation does, made without reading any of them."""
+    from binascii import crc32
+
+    key = 0
+    for path in sorted(files):
+        status = os.stat(files[path])
+        key = crc32(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode(), key)
+    return f"{jig.__version__}-{key:08x}"

@@ -1,0 +1,99 @@
+"""`<name>.compute`: where to run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jig.project import keys
+from jig.project.schema import Place, Section
+from jig.project.yaml import MAP
+
+_REACHED_BY_SSH = ("remotedocker", "remote", "cluster")
+
+
+class ComputeTarget(NamedTuple):
+    """A place to run, from its `.compute` file, with older spellings normalized."""
+
+    name: str
+    kind: str
+    address: str | None = None
+    username: str | None = None
+    password: str | None = None
+    base_docker_image: str | None = None
+    shared_volumes: bool | None = None
+    nvidia_docker: bool = False
+    native_shared_directory: str | None = None
+    python_location: str = "python"
+    spark_submit_location: str = "spark-submit"
+    user_managed_environment: bool | None = None
+    yarn_deploy_mode: str = "cluster"
+    jig_home: str | None = None
+
+    @property
+    def managed(self) -> bool:
+        """Whether jig builds the environment; on `local` and `remote` it is the user's own unless the file says so."""
+        return self.kind not in ("local", "remote") or self.user_managed_environment is False
+
+    def __repr__(self) -> str:
+        shown = self._asdict() | {"password": "[REDACTED]" if self.password else None}
+        return f"ComputeTarget({', '.join(f'{field}={value!r}' for field, value in shown.items())})"
+
+
+def read(path: str, shown: str, name: str, cache_dir: str | None) -> ComputeTarget:
+    """The compute target that a file describes; raises ProjectError with every fault in it."""
+    place = Place(shown, "a .compute file")
+    root = place.open(path, cache_dir)
+    if root is None:
+        place.fault(1, "type", "the file is empty", "write at least `type: local`")
+    section = Section(root, place, keys.COMPUTE)
+    kind = _kind(section) if root is not None and root.kind == MAP else None
+    target = ComputeTarget(
+        name=name,
+        kind=kind or "",
+        address=_connection(section, "address"),
+        username=_connection(section, "username"),
+        password=section.text("password") or None,
+        base_docker_image=section.text("baseDockerImage") or None,
+        shared_volumes=section.flag("sharedVolumes"),
+        nvidia_docker=section.flag("nvidiaDocker") or False,
+        native_shared_directory=section.text("nativeSharedDirectory") or None,
+        python_location=section.text("pythonLocation") or "python",
+        spark_submit_location=section.text("sparkSubmitLocation") or "spark-submit",
+        user_managed_environment=section.flag("userManagedEnvironment"),
+        yarn_deploy_mode=section.choice("yarnDeployMode", keys.YARN_DEPLOY_MODES) or "cluster",
+        jig_home=section.text("jigHome") or None,
+    )
+    for key in ("address", "username") if kind in _REACHED_BY_SSH else ():
+        if section.value(key) is None:
+            message = f"`{key}` is missing: a target of type {kind} needs it"
+            place.fault(section.line(key) or section.line("type") or 1, key, message, f"add a line `{key}: …`")
+    place.close()
+    return target
+
+
+def _kind(section: Section) -> str | None:
+    """The kind, from `type` in any spelling or from the flags that came before it."""
+    is_cluster, is_native = section.flag("cluster"), section.flag("native")
+    if section.value("type") is not None:
+        kind = section.choice("type", (*keys.KINDS, *keys.OLD_KINDS))
+        return keys.OLD_KINDS.get(kind, kind) if kind else None
+    has_address = section.value("address") is not None
+    if is_cluster is None and is_native is None:
+        likely = "remotedocker" if has_address else "local"
+        message = f"`type` is missing: it must be {', '.join(keys.KINDS[:-1])} or {keys.KINDS[-1]}"
+        section.place.fault(section.line("type") or 1, "type", message, f"add a line `type: {likely}`")
+        return None
+    if is_cluster:
+        return "cluster"
+    if is_native:
+        return "remote" if has_address else "local"
+    return "remotedocker"
+
+
+def _connection(section: Section, key: str) -> str | None:
+    """A word that ssh will be given: one that it could take for an option is refused."""
+    text = section.text(key)
+    if text is not None and (not text or text.startswith("-") or any(c.isspace() or not c.isprintable() for c in text)):
+        section.fault(key, f"`{key}` must be one word that does not start with a dash, but found {text!r}")
+        return None
+    return text

@@ -1,0 +1,122 @@
+"""`conda_dependencies.yml` and `spark_dependencies.yml`: what a run needs to be installed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jig.project import keys
+from jig.project.schema import Item, Place, Section
+from jig.project.yaml import LIST, MAP, NULL, PLAIN, QUOTED, Node
+
+ENVIRONMENT_NAME = "project_environment"
+
+Requirement = Item
+
+
+class CondaSpec(NamedTuple):
+    """A conda environment file: conda packages and pip lines, each with its line number."""
+
+    file: str
+    name: str = ENVIRONMENT_NAME
+    channels: tuple[str, ...] = ()
+    packages: tuple[Requirement, ...] = ()
+    pip: tuple[Requirement, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+class SparkPackage(NamedTuple):
+    """A package by its Maven coordinates."""
+
+    group: str
+    artifact: str
+    version: str
+
+
+class SparkSpec(NamedTuple):
+    """What a Spark session is started with."""
+
+    file: str
+    configuration: tuple[tuple[str, str], ...] = ()
+    repositories: tuple[str, ...] = ()
+    packages: tuple[SparkPackage, ...] = ()
+
+
+def read_conda(path: str, shown: str, cache_dir: str | None) -> CondaSpec:
+    """The conda environment that a file describes; raises ProjectError with every fault in it."""
+    place = Place(shown, "a conda dependencies file")
+    section = Section(place.open(path, cache_dir), place, keys.CONDA)
+    section.text("prefix")
+    packages: list[Requirement] = []
+    pip: list[Requirement] = []
+    for node in section.items("dependencies"):
+        if node.kind == MAP and _is_pin(node):
+            name, version = node.children[0].text, node.children[1].text
+            message = f"`{name}: {version}` is a key and a value, not a package"
+            place.fault(node.line, f"dependencies.{name}", message, f"write `- {name}={version}`")
+        elif node.kind == MAP:
+            nested = Section(node, place, keys.CONDA_NESTED, "dependencies")
+            pip += _trimmed(nested.texts("pip"))
+        elif node.is_scalar and node.kind != NULL:
+            packages.append(Requirement(node.text.strip(), node.line))
+        else:
+            found = "a list" if node.kind == LIST else "nothing"
+            place.fault(node.line, "dependencies", f"a dependency must be a package or `pip:`, but found {found}")
+    for requirement in packages + pip:
+        if not requirement.text:
+            place.fault(requirement.line, "dependencies", "an empty text is no package", "remove the line")
+    for package in packages:
+        if package.text.startswith("-") or package.text.partition("?")[0].endswith(".whl"):
+            message = "this is a line for pip, but it stands among the conda packages"
+            place.fault(package.line, "dependencies", message, "indent it under `- pip:`")
+    spec = CondaSpec(
+        file=shown,
+        name=section.text("name") or ENVIRONMENT_NAME,
+        channels=tuple(item.text for item in _trimmed(section.texts("channels"))),
+        packages=tuple(packages),
+        pip=tuple(pip),
+        variables=_texts_by_key(section.section("variables", None)),
+    )
+    place.close()
+    return spec
+
+
+def read_spark(path: str, shown: str, cache_dir: str | None) -> SparkSpec:
+    """The Spark settings that a file describes; raises ProjectError with every fault in it."""
+    place = Place(shown, "a Spark dependencies file")
+    section = Section(place.open(path, cache_dir), place, keys.SPARK)
+    section.choice("version", ("1", "2"))
+    packages = []
+    for node in section.items("packages"):
+        if node.kind != MAP:
+            parts = node.text.split(":")
+            fix = "write `group: {}`, `artifact: {}`, `version: {}`".format(*parts) if len(parts) == 3 else ""
+            place.fault(node.line, "packages", "a package must have `group`, `artifact` and `version`", fix)
+            continue
+        package = Section(node, place, keys.SPARK_PACKAGE, "packages")
+        values = [package.text(key) for key in keys.SPARK_PACKAGE]
+        for key in keys.SPARK_PACKAGE:
+            value = package.value(key)
+            if value is None or (value.is_scalar and not value.text):
+                place.fault(node.line, f"packages.{key}", f"`{key}` is missing in this package", f"add `{key}: …`")
+        packages.append(SparkPackage(*(value or "" for value in values)))
+    spec = SparkSpec(
+        file=shown,
+        configuration=_texts_by_key(section.section("configuration", None)),
+        repositories=tuple(item.text for item in _trimmed(section.texts("repositories"))),
+        packages=tuple(packages),
+    )
+    place.close()
+    return spec
+
+
+def _is_pin(node: Node) -> bool:
+    """Whether a version was written after a colon: `- tensorflow: 1.4`."""
+    return len(node.children) == 2 and node.children[0].text != "pip" and node.children[1].kind in (PLAIN, QUOTED)
+
+
+def _trimmed(items: tuple[Item, ...]) -> list[Item]:
+    return [Item(item.text.strip(), item.line) for item in items]
+
+
+def _texts_by_key(section: Section) -> tuple[tuple[str, str], ...]:
+    return tuple((key, section.text(key) or "") for key in section.entries)

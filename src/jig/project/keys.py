@@ -1,0 +1,57 @@
+"""Every key that each kind of project file may hold; `docs/reference/files.md` describes them all."""
+
+from __future__ import annotations
+
+COMPUTE = (
+    "type",
+    "address",
+    "username",
+    "password",
+    "baseDockerImage",
+    "sharedVolumes",
+    "nvidiaDocker",
+    "nativeSharedDirectory",
+    "pythonLocation",
+    "sparkSubmitLocation",
+    "userManagedEnvironment",
+    "yarnDeployMode",
+    "jigHome",
+    "cluster",
+    "native",
+)
+RUN = (
+    "ArgumentVector",
+    "Target",
+    "EnvironmentVariables",
+    "Framework",
+    "CondaDependenciesFile",
+    "SparkDependenciesFile",
+    "PrepareEnvironment",
+    "TrackedRun",
+    "UseSampling",
+    "DataSourceSettings",
+    "DataSourceSubstitutions",
+    "Description",
+    "CondaFile",
+    "ManagedEnvironment",
+)
+VARIABLE = ("fromClient",)
+DATA_SOURCE = ("Sampling",)
+SAMPLING = ("Sample",)
+CONDA = ("name", "channels", "dependencies", "prefix", "variables")
+CONDA_NESTED = ("pip",)
+SPARK = ("configuration", "repositories", "packages", "version")
+SPARK_PACKAGE = ("group", "artifact", "version")
+
+KINDS = ("local", "localdocker", "remotedocker", "remote", "cluster")
+OLD_KINDS = {"docker": "localdocker", "virtualmachine": "remotedocker"}
+FRAMEWORKS = ("Python", "PySpark")
+YARN_DEPLOY_MODES = ("cluster", "client")
+
+FILES = {
+    "a .compute file": COMPUTE,
+    "a .runconfig file": RUN,
+    "a conda dependencies file": CONDA,
+    "a Spark dependencies file": SPARK,
+}
+EVERY = frozenset(COMPUTE + RUN + VARIABLE + DATA_SOURCE + SAMPLING + CONDA + CONDA_NESTED + SPARK + SPARK_PACKAGE)

@@ -1,0 +1,131 @@
+"""Project files to nodes with line numbers; most commands find them in a cache and never import yaml."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from jig.errors import Fault, ProjectError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Part of each cache entry's name: raise it whenever the same bytes would parse to another node.
+EPOCH = 1
+SIZE_LIMIT = 1_000_000
+
+NULL, PLAIN, QUOTED, LIST, MAP = "null", "plain", "quoted", "list", "map"
+
+
+class Node(NamedTuple):
+    """One value of a file. Scalars keep their text as written; a map's children are key, value, key, value …"""
+
+    kind: str
+    line: int
+    text: str
+    children: tuple[Node, ...]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether this is a single value, null included."""
+        return self.kind in (NULL, PLAIN, QUOTED)
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """The (key, value) pairs of a map, in the order they stand in the file."""
+        return zip(self.children[::2], self.children[1::2], strict=True)
+
+
+class Parsed(NamedTuple):
+    """What a text holds (None: nothing but comments), and the traps that were stepped over to read it."""
+
+    root: Node | None
+    faults: tuple[Fault, ...]
+
+
+def load(path: str, cache_dir: str | None, shown: str = "") -> Node | None:
+    """The parsed file, None when it is empty; raises ProjectError with every fault of its syntax."""
+    parsed = read(path, cache_dir, shown)
+    if parsed.faults:
+        raise ProjectError(parsed.faults)
+    return parsed.root
+
+
+def read(path: str, cache_dir: str | None, shown: str = "") -> Parsed:
+    """As `load`, but what could be repaired is returned beside its faults, so that the rest is checked too."""
+    shown = shown or path
+    data = _bytes(path, shown)
+    if cache_dir is None:
+        return parse(_text(data, shown), shown)
+    import hashlib
+
+    from jig.project import cache
+
+    entry = os.path.join(cache_dir, f"{hashlib.sha256(data).hexdigest()}.{EPOCH}.json")
+    root = cache.fetch(entry)
+    if root is not None:
+        return Parsed(root, ())
+    parsed = parse(_text(data, shown), shown)
+    if parsed.root is not None and not parsed.faults and not _holds_password(parsed.root):
+        cache.keep(entry, parsed.root)
+    return parsed
+
+
+def parse(text: str, shown: str, pure: bool = False) -> Parsed:
+    """The text as a node; `pure` parses without the C library. Raises ProjectError when nothing can be read."""
+    from jig.project import traps, tree
+
+    text, faults = traps.before(text, shown)
+    failure: Fault | None = None
+    root: Node | None = None
+    try:
+        root = tree.compose(text, shown, pure)
+    except ProjectError as error:
+        failure = error.faults[0]
+    if failure or (root is not None and root.kind != MAP):
+        repaired, found = traps.after(text, shown)
+        faults += found
+        if repaired != text:
+            try:
+                root, failure = tree.compose(repaired, shown, pure), None
+            except ProjectError as error:
+                # Behind a trap this may be a mere echo of it; alone it is the better of the two.
+                failure = None if faults else error.faults[0]
+                root = None
+    if failure and not faults:
+        raise ProjectError([failure])
+    if faults and root is None:
+        raise ProjectError(sorted(faults, key=lambda fault: fault.line))
+    return Parsed(root, tuple(faults))
+
+
+def _bytes(path: str, shown: str) -> bytes:
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ProjectError([Fault(shown, 0, "", "this is not a regular file", "put a text file in its place")])
+        with open(path, "rb") as stream:  # noqa: PTH123
+            data = stream.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise ProjectError([Fault(shown, 0, "", f"could not be read: {error.strerror}")]) from error
+    if len(data) > SIZE_LIMIT:
+        raise ProjectError([Fault(shown, 0, "", f"larger than {SIZE_LIMIT:,} bytes: not a file of settings")])
+    return data
+
+
+def _text(data: bytes, shown: str) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ProjectError([Fault(shown, 1, "", "the file is UTF-16 text", "save it as UTF-8")])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
+        raise ProjectError([Fault(shown, line, "", message, "save the file as UTF-8")]) from error
+
+
+def _holds_password(root: Node) -> bool:
+    """Whether the file holds a password (not a mere reference to one): it is never copied into the cache."""
+    for key, value in root.pairs() if root.kind == MAP else ():
+        if key.text == "password" and value.kind != NULL and not value.text.startswith("AzureMlSecret="):
+            return True
+    return False

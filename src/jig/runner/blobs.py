@@ -1,0 +1,135 @@
+"""Content-addressed files: a blob's name is the SHA-256 of its bytes. Copied in and out, never hard-linked."""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO, Iterable, Iterator, List, Tuple
+
+CHUNK = 1 << 20
+
+
+class BlobStore:
+    """The blobs under one jig home."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def place(self, name: str) -> str:
+        """Where the blob of this name is or would be."""
+        if len(name) != 64 or not all(c in "0123456789abcdef" for c in name):
+            raise ValueError("not a blob name: %r" % name)
+        return os.path.join(self.path, name[:2], name[2:])
+
+    def has(self, name: str, size: int = -1) -> bool:
+        """Whether the blob is here, whole (a size that differs means a write that a power cut tore)."""
+        try:
+            found = os.stat(self.place(name)).st_size
+        except FileNotFoundError:
+            return False
+        return size in (-1, found)
+
+    def read(self, name: str) -> bytes:
+        """The blob's bytes; FileNotFoundError when it is not here."""
+        with open(self.place(name), "rb") as file:
+            return file.read()
+
+    def put(self, data: bytes) -> str:
+        """Store bytes; returns their name."""
+        import hashlib
+
+        name = hashlib.sha256(data).hexdigest()
+        if not self.has(name, len(data)):
+            self.add(iter([data]), name)
+        return name
+
+    def add(self, chunks: "Iterator[bytes]", expect: str = "") -> "Tuple[str, int]":
+        """Store a stream; returns name and size. ValueError when it is not the blob that was expected."""
+        import hashlib
+
+        digest, size = hashlib.sha256(), 0
+        os.makedirs(self.path, exist_ok=True)
+        aside = os.path.join(self.path, ".new-%d-%s" % (os.getpid(), os.urandom(6).hex()))
+        try:
+            with open(aside, "wb", buffering=0) as file:
+                for chunk in chunks:
+                    digest.update(chunk)
+                    size += len(chunk)
+                    _write_all(file, chunk)
+            name = digest.hexdigest()
+            if expect and name != expect:
+                raise ValueError("the content is %s, not %s" % (name, expect))
+            place = self.place(name)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.replace(aside, place)
+        except BaseException:
+            if os.path.exists(aside):
+                os.unlink(aside)
+            raise
+        return name, size
+
+    def copy_out(self, name: str, destination: str, mode: int) -> None:
+        """Write the blob's bytes to a new file with this mode."""
+        with open(self.place(name), "rb", buffering=0) as source:
+            target = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with open(target, "wb", buffering=0, closefd=False) as file:
+                    while True:
+                        chunk = source.read(CHUNK)
+                        if not chunk:
+                            break
+                        _write_all(file, chunk)
+                if hasattr(os, "fchmod"):
+                    os.fchmod(target, mode)
+            finally:
+                os.close(target)
+
+    def names(self) -> "Iterator[str]":
+        """Every blob that is here."""
+        for shard in _listing(self.path):
+            if len(shard) == 2:
+                for rest in _listing(os.path.join(self.path, shard)):
+                    yield shard + rest
+
+    def lock_path(self) -> str:
+        """Held shared by those who rely on blobs, exclusively by the one who removes some."""
+        return os.path.join(self.path, ".lock")
+
+
+def _write_all(file: "BinaryIO", data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _listing(path: str) -> "List[str]":
+    try:
+        return os.listdir(path)
+    except FileNotFoundError:
+        return []
+
+
+class UsingBlobs:
+    """While this is held no blob is collected (or, with `alone`, none is relied upon by anybody else)."""
+
+    def __init__(self, store: BlobStore, alone: bool = False) -> None:
+        from jig.system import lock
+
+        os.makedirs(store.path, exist_ok=True)
+        self._file = os.open(store.lock_path(), os.O_RDWR | os.O_CREAT, 0o644)
+        lock(self._file, shared=not alone)
+
+    def release(self) -> None:
+        """Let go."""
+        os.close(self._file)
+
+    def __enter__(self) -> "UsingBlobs":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+
+def missing(store: BlobStore, wanted: "Iterable[Tuple[str, int]]") -> "List[str]":
+    """Which of these (name, size) are not here, each once."""
+    return sorted({name for name, size in wanted if not store.has(name, size)})

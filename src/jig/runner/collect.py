@@ -1,0 +1,152 @@
+"""Removing runs and what nothing refers to any more, safely beside runs that are being submitted."""
+
+import json
+import os
+import shutil
+import time
+
+from jig.runner import blobs, events, manifest
+from jig.runner.folder import Home, RunFolder
+from jig.runner.status import ALIVE, ELSEWHERE, status
+from jig.system import lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Set
+
+RESERVED_S = 3600.0  # an empty run folder is a reservation; an older one belongs to a client that died
+RUNNER_S = 30 * 86400.0
+
+
+def remove_run(home: Home, run_id: str) -> str:
+    """Remove an ended run's folder; `alive` or `elsewhere` when it may not be."""
+    folder = home.run(run_id)
+    seen = status(home, run_id)
+    if seen in (ALIVE, ELSEWHERE):
+        return seen
+    _discard(folder.path)
+    lock_path = folder.lock(home)
+    if os.path.exists(lock_path):
+        os.unlink(lock_path)
+    return "removed"
+
+
+def _discard(path: str) -> int:
+    """Rename aside first, so that a reader sees the folder whole or not at all; returns the bytes given back."""
+    aside = os.path.join(os.path.dirname(path), ".old-%s-%d" % (os.path.basename(path), os.getpid()))
+    try:
+        os.rename(path, aside)
+    except FileNotFoundError:
+        return 0
+    return _delete(aside)
+
+
+def _delete(path: str) -> int:
+    freed = size_of(path)
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+    return freed
+
+
+def size_of(path: str) -> int:
+    """Bytes that a file or folder takes."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        return os.lstat(path).st_size
+    total = 0
+    for parent, _, names in os.walk(path):
+        for name in names:
+            total += os.lstat(os.path.join(parent, name)).st_size
+    return total
+
+
+def clean(home: Home, request: "Dict[str, Any]") -> "Dict[str, Any]":
+    """Give back what no run needs: leftovers, unused blobs and, if asked, the code copies of ended runs."""
+    freed = {"leftovers": _leftovers(home), "work": 0}
+    if request.get("work"):
+        freed["work"] = sum(_drop_work(home, folder) for folder in run_folders(home))
+    freed["blobs"] = _unused_blobs(home)
+    freed["runner"] = _old_runners(home, request.get("runner", ""))
+    return {"freed": freed}
+
+
+def run_folders(home: Home) -> "List[RunFolder]":
+    """Every run that stands there whole."""
+    names = sorted(os.listdir(home.runs)) if os.path.isdir(home.runs) else []
+    found = [RunFolder(os.path.join(home.runs, name)) for name in names if not name.startswith(".")]
+    return [folder for folder in found if os.path.exists(folder.plan)]
+
+
+def _leftovers(home: Home) -> int:
+    freed = 0
+    for name in os.listdir(home.runs) if os.path.isdir(home.runs) else []:
+        path = os.path.join(home.runs, name)
+        if name.startswith(".old-") or (name.startswith(".new-") and not _held(path)):
+            freed += _delete(path)
+        elif not name.startswith(".") and time.time() - os.stat(path).st_mtime > RESERVED_S:
+            try:
+                os.rmdir(path)  # only an empty one: the kernel decides, so a run that just arrived is safe
+            except OSError:
+                continue
+    return freed
+
+
+def _held(staged: str) -> bool:
+    """Whether the runner that makes this folder still lives: it takes the lock before anything else can fail."""
+    if time.time() - os.stat(staged).st_mtime < 60:
+        return True
+    try:
+        descriptor = os.open(os.path.join(staged, "lock"), os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not lock(descriptor, wait=False)
+    finally:
+        os.close(descriptor)
+
+
+def _drop_work(home: Home, folder: RunFolder) -> int:
+    """Remove an ended run's copy of the code; what it wrote into outputs/ stays."""
+    past = events.read(folder.events)
+    if not past or past[-1]["event"] not in events.FINAL or not os.path.isdir(folder.work):
+        return 0
+    return sum(_delete(os.path.join(folder.work, name)) for name in os.listdir(folder.work) if name != "outputs")
+
+
+def _unused_blobs(home: Home) -> int:
+    store = blobs.BlobStore(home.blobs)
+    if not os.path.isdir(store.path):
+        return 0
+    freed = 0
+    with blobs.UsingBlobs(store, alone=True):
+        used = _used(home, store)
+        for name in list(store.names()):
+            if name not in used:
+                freed += _delete(store.place(name))
+        for name in os.listdir(store.path):
+            if name.startswith(".new-"):
+                freed += _delete(os.path.join(store.path, name))
+    return freed
+
+
+def _used(home: Home, store: blobs.BlobStore) -> "Set[str]":
+    used = set()  # type: Set[str]
+    for folder in run_folders(home):
+        with open(folder.plan) as file:
+            plan = json.load(file)
+        used.update(plan.get("attachments", {}).values())
+        snapshot = plan["snapshot"]["id"]
+        if snapshot not in used and store.has(snapshot):
+            used.add(snapshot)
+            used.update(entry[4] for entry in manifest.decode(store.read(snapshot)) if entry[0] == "f")
+    return used
+
+
+def _old_runners(home: Home, current: str) -> int:
+    freed = 0
+    for name in os.listdir(home.runner) if os.path.isdir(home.runner) else []:
+        path = os.path.join(home.runner, name)
+        if name != current and time.time() - os.stat(path).st_mtime > RUNNER_S:
+            freed += _delete(path)
+    return freed

@@ -1,0 +1,129 @@
+"""The names that every reader and writer of a run agrees on: the run folder is the protocol."""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+
+def default_home() -> str:
+    """Where jig keeps everything: $JIG_HOME, else ~/.jig."""
+    return os.path.abspath(os.path.expanduser(os.environ.get("JIG_HOME") or "~/.jig"))
+
+
+def expand_home(home: "Optional[str]") -> str:
+    """The jig home that a request names (`~` allowed), else this machine's own."""
+    return os.path.abspath(os.path.expanduser(home)) if home else default_home()
+
+
+def is_run_id(name: str) -> bool:
+    """Whether the name can be a run's: letters, digits, `-` and `_`, so that it is never a path or an option."""
+    plain = all(c.isalnum() and ord(c) < 128 or c in "-_" for c in name)
+    return 0 < len(name) <= 200 and name[0] not in "-_" and plain
+
+
+class Home:
+    """The folders of one jig home."""
+
+    __slots__ = ("blobs", "envs", "index", "order", "path", "runner", "runs")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.runs = os.path.join(path, "runs")
+        self.blobs = os.path.join(path, "blobs")
+        self.envs = os.path.join(path, "envs")
+        self.runner = os.path.join(path, "runner")
+        self.index = os.path.join(path, "index.db")
+        self.order = os.path.join(path, "order")
+
+    def run(self, run_id: str) -> "RunFolder":
+        """The folder of a run; the id must be a valid one."""
+        if not is_run_id(run_id):
+            raise ValueError("not a run id: %r" % run_id)
+        return RunFolder(os.path.join(self.runs, run_id))
+
+    def local_state(self) -> str:
+        """Where locks live: the home itself, or this machine's own disk when the home is on a network one."""
+        from jig.system import is_network_disk
+
+        if not is_network_disk(self.path):
+            return self.path
+        import zlib
+
+        name = "jig-%d-%08x" % (os.getuid(), zlib.crc32(os.fsencode(self.path)))  # type: ignore[attr-defined,unused-ignore]
+        place = os.path.join("/var/tmp", name)
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        return place
+
+
+class RunFolder:
+    """The files of one run. Each has one writer and only grows."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def _at(self, *names: str) -> str:
+        return os.path.join(self.path, *names)
+
+    @property
+    def id(self) -> str:
+        """The run's id is its folder's name."""
+        return os.path.basename(self.path)
+
+    @property
+    def plan(self) -> str:
+        """What was decided (the client, once)."""
+        return self._at("plan.json")
+
+    @property
+    def events(self) -> str:
+        """Every state change, in order (the supervisor)."""
+        return self._at("events.jsonl")
+
+    @property
+    def log(self) -> str:
+        """The script's stdout and stderr, as bytes (the script itself)."""
+        return self._at("output.log")
+
+    @property
+    def metrics(self) -> str:
+        """What the script logged (the script)."""
+        return self._at("metrics.jsonl")
+
+    @property
+    def prepare_log(self) -> str:
+        """What building the environment printed (the supervisor)."""
+        return self._at("prepare.log")
+
+    @property
+    def supervisor_log(self) -> str:
+        """Tracebacks of the supervisor itself; normally empty."""
+        return self._at("supervisor.log")
+
+    @property
+    def stop(self) -> str:
+        """The wish to end the run; holds the seconds of grace (a runner that was asked to)."""
+        return self._at("stop")
+
+    @property
+    def reserve(self) -> str:
+        """Space kept back so that the last event fits on a full disk."""
+        return self._at("reserve")
+
+    @property
+    def work(self) -> str:
+        """The frozen copy that the script runs in."""
+        return self._at("work")
+
+    @property
+    def outputs(self) -> str:
+        """What the script wrote for keeps."""
+        return self._at("work", "outputs")
+
+    def lock(self, home: Home) -> str:
+        """Held by the supervisor while it lives."""
+        state = home.local_state()
+        return self._at("lock") if state == home.path else os.path.join(state, self.id + ".lock")

@@ -1,0 +1,194 @@
+"""The script's parent: ends with it, or ends it, and leaves no descendant behind.
+
+The supervisor forks the guard and keeps one end of a socket to it. A line on the socket asks it to stop the script;
+when the supervisor dies the kernel closes that end, and the guard kills the tree. Its answer is the script's outcome.
+"""
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+from jig.runner import tree
+from jig.system import inherit_orphans, oom_kills
+
+assert sys.platform != "win32"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, NoReturn, Optional, Sequence
+
+LEFTOVER_GRACE_S = 1.0  # for what a script leaves running when it ends by itself
+
+
+class Guard:
+    """The supervisor's end."""
+
+    def __init__(self, pid: int, end: socket.socket) -> None:
+        self.pid = pid
+        self._end = end
+        self._heard = b""
+
+    def fileno(self) -> int:
+        """Readable when the outcome is there."""
+        return self._end.fileno()
+
+    def stop(self, grace_s: float) -> None:
+        """Ask the guard to end the script; a guard that is gone is noticed by `outcome`."""
+        try:
+            self._end.sendall(b"%f\n" % grace_s)
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.ECONNRESET):
+                raise
+
+    def outcome(self) -> "Optional[Dict[str, Any]]":
+        """Read what is there: the outcome, `{"guard": "killed"}`, or None when there is more to come."""
+        try:
+            data = self._end.recv(65536)
+        except ConnectionResetError:
+            data = b""
+        self._heard += data
+        if self._heard.endswith(b"\n"):
+            os.waitpid(self.pid, 0)
+            return dict(json.loads(self._heard.decode()))
+        if data:
+            return None
+        os.waitpid(self.pid, 0)
+        return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
+
+
+def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, not_ours: "Sequence[int]") -> Guard:
+    """Fork the guard, which starts the script; `not_ours` are descriptors that only the supervisor may hold."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return Guard(pid, ours)
+    try:
+        ours.close()
+        for descriptor in not_ours:
+            os.close(descriptor)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        outcome = _Watch(theirs, argv, environ, work, log).run()
+        if outcome is not None:
+            theirs.sendall(json.dumps(outcome).encode() + b"\n")
+    except (
+        BaseException
+    ):  # the boundary of this process: tell where, then end it without unwinding the supervisor's frames
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    os._exit(0)
+
+
+class _Watch:
+    """The guard's own side: starts the script, waits, ends what is left."""
+
+    def __init__(
+        self, end: socket.socket, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str
+    ) -> None:
+        self._end = end
+        self._oom_before = oom_kills()
+        self._deadline = None  # type: Optional[float]
+        self._killed_by_us = False
+        self._wake, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        inherit_orphans()
+        self._script = 0
+        self._error = self._start(argv, environ, work, log)
+
+    def _start(self, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str) -> "Optional[str]":
+        """Fork and exec the script; returns why that failed, or None."""
+        failed, tell = os.pipe()
+        self._script = os.fork()
+        if not self._script:
+            _become_script(argv, environ, work, log, tell)
+        os.close(tell)
+        with open(failed, "rb") as stream:
+            reason = stream.read().decode(errors="replace")
+        return reason or None
+
+    def run(self) -> "Optional[Dict[str, Any]]":
+        """Wait for the script's end; None when nobody is left to hear of it."""
+        if self._error is not None:
+            os.waitpid(self._script, 0)
+            return {"error": self._error}
+        while True:
+            ended = self._ended()
+            if ended is not None:
+                return self._finish(ended)
+            wait_s = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+            ready = select.select([self._end.fileno(), self._wake], [], [], wait_s)[0]
+            if self._wake in ready:
+                os.read(self._wake, 512)
+            if self._end.fileno() in ready and not self._obey():
+                tree.end_below(os.getpid(), 0.0)
+                return None
+            if self._deadline is not None and time.monotonic() >= self._deadline:
+                self._killed_by_us = True
+                tree.send([self._script], signal.SIGKILL)
+                self._deadline = None
+
+    def _obey(self) -> bool:
+        """Read what the supervisor wants; False when it is dead."""
+        try:
+            data = self._end.recv(4096)
+        except ConnectionResetError:
+            return False
+        if not data:
+            return False
+        grace_s = float(data.split(b"\n")[-2])
+        self._deadline = time.monotonic() + grace_s
+        tree.send([self._script], signal.SIGTERM)
+        tree.send([self._script], signal.SIGCONT)
+        return True
+
+    def _ended(self) -> "Optional[int]":
+        """The script's wait status once it has ended; other children are taken in on the way."""
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == self._script:
+                return status
+            if pid == 0:
+                return None
+
+    def _finish(self, status: int) -> "Dict[str, Any]":
+        left_s = LEFTOVER_GRACE_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        outcome = {"survivors": tree.end_below(os.getpid(), 0.0 if self._killed_by_us else left_s)}  # type: Dict[str, Any]
+        if os.WIFSIGNALED(status):
+            outcome["signal"] = os.WTERMSIG(status)
+            outcome["out_of_memory"] = (
+                os.WTERMSIG(status) == signal.SIGKILL and not self._killed_by_us and oom_kills() > self._oom_before
+            )
+        else:
+            outcome["exit"] = os.WEXITSTATUS(status)
+        return outcome
+
+
+def _become_script(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, tell: int) -> "NoReturn":
+    """Turn this forked process into the script; when that fails, say why through `tell`."""
+    try:
+        signal.set_wakeup_fd(-1)
+        os.setsid()
+        # Python ignores these; a script's shell pipelines and native programs expect the system's own behaviour.
+        for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGHUP", "SIGCHLD", "SIGTERM"):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+        null = os.open(os.devnull, os.O_RDONLY)
+        out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        os.dup2(null, 0)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.chdir(work)
+        os.execve(argv[0], list(argv), environ)
+    except OSError as error:
+        os.write(tell, ("%s: %s" % (error.filename or argv[0], error.strerror)).encode(errors="replace"))
+    except BaseException as error:  # the boundary of this process: nothing may unwind into the guard's frames
+        os.write(tell, repr(error).encode(errors="replace"))
+    os._exit(127)

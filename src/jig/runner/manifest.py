@@ -1,0 +1,52 @@
+"""The list of files in a snapshot: made by the client, stored as a blob, laid out by the runner.
+
+One JSON array a line: ["f", path, mode, size, blob] a file, ["l", path, target] a link, ["d", path] an empty folder.
+"""
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, List
+
+    from jig.runner.blobs import BlobStore
+
+
+def encode(entries: "Iterable[List[Any]]") -> bytes:
+    """The manifest's bytes; their hash is the snapshot's id."""
+    return b"".join(json.dumps(entry, separators=(",", ":")).encode() + b"\n" for entry in entries)
+
+
+def decode(data: bytes) -> "List[List[Any]]":
+    """The entries; ValueError when one of them does not have its shape or leaves the folder."""
+    entries = [json.loads(line.decode()) for line in data.splitlines()]
+    for entry in entries:
+        _check(entry)
+    return entries
+
+
+def _check(entry: "Any") -> None:
+    shapes = {"f": [str, str, int, int, str], "l": [str, str, str], "d": [str, str]}
+    shape = shapes.get(entry[0]) if isinstance(entry, list) and entry else None
+    if shape is None or [type(part) for part in entry] != shape:
+        raise ValueError("a manifest entry has the wrong shape: %r" % (entry,))
+    parts = entry[1].split("/")
+    if not entry[1] or any(part in ("", ".", "..") for part in parts) or "\0" in entry[1]:
+        raise ValueError("a manifest entry leaves its folder: %r" % (entry[1],))
+
+
+def lay_out(entries: "Iterable[List[Any]]", blobs: "BlobStore", folder: str) -> None:
+    """Write every file, link and empty folder of the snapshot under `folder`, which must be new."""
+    made = {""}
+    for entry in entries:
+        path = entry[1]
+        parent = path if entry[0] == "d" else path.rpartition("/")[0]
+        if parent not in made:
+            os.makedirs(os.path.join(folder, parent), exist_ok=True)
+            made.add(parent)
+        place = os.path.join(folder, path)
+        if entry[0] == "f":
+            blobs.copy_out(entry[4], place, entry[2])
+        elif entry[0] == "l":
+            os.symlink(entry[2], place)

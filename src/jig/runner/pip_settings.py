@@ -1,0 +1,183 @@
+"""pip's own settings, read as pip reads them and translated for uv, which does not look at them."""
+
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Sequence
+
+_TRUE = ("y", "yes", "t", "true", "on", "1")
+_FALSE = ("n", "no", "f", "false", "off", "0")
+_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL")
+
+
+class PipSettingsUnreadable(Exception):
+    """pip itself would refuse these settings; the text is one sentence."""
+
+
+def uv_environment(environ: "Dict[str, str]", home_dir: str, options: "Sequence[str]" = ()) -> "Dict[str, str]":
+    """The environment to start uv with: `environ`, and pip's settings as the variables that uv reads.
+
+    The options of the conda file come first, then what the user set for uv, then pip's variables, then its files. As
+    with pip, an `--index-url` of the file replaces every index of the machine, and other indexes and hosts add up.
+    """
+    settings = read_settings(environ, home_dir)
+    asked = _Options(options, environ)
+    result = dict(environ)
+
+    def put(names: "Sequence[str]", value: str) -> None:
+        """Set the first name, unless the user has set one of them."""
+        if value and not any(environ.get(name) for name in names):
+            result[names[0]] = value
+
+    put(("UV_DEFAULT_INDEX", "UV_INDEX_URL"), settings.get("index-url", ""))
+    put(("UV_INDEX", "UV_EXTRA_INDEX_URL"), " ".join(settings.get("extra-index-url", "").split()))
+    put(("UV_INSECURE_HOST",), " ".join(settings.get("trusted-host", "").split()))
+    put(("UV_PRERELEASE",), "allow" if _flag(settings, "pre") else "")
+    put(("UV_HTTP_TIMEOUT", "UV_REQUEST_TIMEOUT", "HTTP_TIMEOUT"), _seconds(settings))
+    put(("UV_HTTP_RETRIES",), settings.get("retries", ""))
+    # pip takes the best version that any index has, uv by default only looks at the first that has the package.
+    put(("UV_INDEX_STRATEGY",), "unsafe-best-match")
+    if asked.last("--index-url"):
+        for name in _INDEXES:
+            result.pop(name, None)
+        result["UV_DEFAULT_INDEX"] = asked.last("--index-url")
+    for option, name in (("--extra-index-url", "UV_INDEX"), ("--trusted-host", "UV_INSECURE_HOST")):
+        if asked.all(option):
+            result[name] = " ".join(asked.all(option) + result.get(name, "").split())
+    if asked.has("--pre"):
+        result["UV_PRERELEASE"] = "allow"
+    result.update(_certificates(settings, environ, home_dir))
+    result.update(_proxies(settings))
+    return result
+
+
+def uv_lines(environ: "Dict[str, str]", home_dir: str, options: "Sequence[str]" = ()) -> "List[str]":
+    """What uv only takes, or takes in every version alike, as lines of a requirements file."""
+    settings = read_settings(environ, home_dir)
+    asked = _Options(options, environ)
+    links = asked.all("--find-links")
+    if not environ.get("UV_FIND_LINKS"):
+        links = links + settings.get("find-links", "").split()
+    lines = ["--find-links " + _as_url(link, home_dir) for link in links]
+    return (["--no-index"] if asked.has("--no-index") or _flag(settings, "no-index") else []) + lines
+
+
+def read_settings(environ: "Dict[str, str]", home_dir: str) -> "Dict[str, str]":
+    """Every setting that `pip install` would use, by the name of its option."""
+    sections = {"global": {}, "install": {}}  # type: Dict[str, Dict[str, str]]
+    for path in _files(environ, home_dir):
+        _read_file(path, sections)
+    variables = {_option_name(name[len("PIP_") :]): value for name, value in environ.items() if name.startswith("PIP_")}
+    merged = {}  # type: Dict[str, str]
+    for section in (sections["global"], sections["install"], variables):
+        merged.update({name: value for name, value in section.items() if value})  # pip takes an empty value for none
+    return merged
+
+
+def _files(environ: "Dict[str, str]", home_dir: str) -> "List[str]":
+    """pip's files on Linux; a later one overrides an earlier one."""
+    named = environ.get("PIP_CONFIG_FILE")
+    if named == os.devnull:
+        return []
+    folders = [path for path in environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep) if path] or ["/etc/xdg"]
+    files = [os.path.join(folder, "pip", "pip.conf") for folder in folders] + ["/etc/pip.conf"]
+    if not (named and os.path.exists(named)):
+        user = environ.get("XDG_CONFIG_HOME") or os.path.join(home_dir, ".config")
+        files += [os.path.join(home_dir, ".pip", "pip.conf"), os.path.join(user, "pip", "pip.conf")]
+    return files + [named] if named else files
+
+
+def _read_file(path: str, sections: "Dict[str, Dict[str, str]]") -> None:
+    if not os.path.exists(path):
+        return
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(path, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        detail = " ".join(str(error).split())
+        raise PipSettingsUnreadable("pip's settings in %s cannot be read: %s" % (path, detail))
+    for name, section in sections.items():
+        if parser.has_section(name):
+            section.update({_option_name(key): value for key, value in parser.items(name)})
+
+
+def _option_name(name: str) -> str:
+    name = name.lower().replace("_", "-")
+    name = name[2:] if name.startswith("--") else name
+    return {"default-timeout": "timeout", "pypi-url": "index-url"}.get(name, name)
+
+
+class _Options:
+    """The options that stand in the conda file, with `${NAME}` filled in from the environment as pip does."""
+
+    def __init__(self, options: "Sequence[str]", environ: "Dict[str, str]") -> None:
+        self._found = [option.partition(" ") for option in options]
+        self._environ = environ
+
+    def all(self, name: str) -> "List[str]":
+        return [self._fill_in(value) for option, _, value in self._found if option == name]
+
+    def last(self, name: str) -> str:
+        return (self.all(name) or [""])[-1]
+
+    def has(self, name: str) -> bool:
+        return any(option == name for option, _, _ in self._found)
+
+    def _fill_in(self, value: str) -> str:
+        return re.sub(r"\$\{([A-Z0-9_]+)\}", lambda found: self._environ.get(found.group(1)) or found.group(0), value)
+
+
+def _flag(settings: "Dict[str, str]", name: str) -> bool:
+    value = settings.get(name, "no").lower()
+    if value not in _TRUE + _FALSE:
+        raise PipSettingsUnreadable("pip's setting %s is %r, and neither yes nor no" % (name, value))
+    return value in _TRUE
+
+
+def _seconds(settings: "Dict[str, str]") -> str:
+    value = settings.get("timeout", "")
+    try:
+        return str(max(1, -int(-float(value) // 1))) if value else ""  # whole seconds, rounded up: uv takes no others
+    except (OverflowError, ValueError):
+        raise PipSettingsUnreadable("pip's setting timeout is %r, and not a number of seconds" % value)
+
+
+def _certificates(settings: "Dict[str, str]", environ: "Dict[str, str]", home_dir: str) -> "Dict[str, str]":
+    found = {}
+    bundle = settings.get("cert", "")
+    if not bundle and not (environ.get("SSL_CERT_FILE") or environ.get("SSL_CERT_DIR")):
+        bundle = environ.get("REQUESTS_CA_BUNDLE") or environ.get("CURL_CA_BUNDLE") or ""  # these work for pip too
+    if bundle:
+        bundle = _full_path(bundle, home_dir)
+        found["SSL_CERT_DIR" if os.path.isdir(bundle) else "SSL_CERT_FILE"] = bundle
+    if settings.get("client-cert"):
+        found["SSL_CLIENT_CERT"] = _full_path(settings["client-cert"], home_dir)
+    return found
+
+
+def _proxies(settings: "Dict[str, str]") -> "Dict[str, str]":
+    proxy = settings.get("proxy", "")
+    if not proxy:
+        return {}
+    proxy = proxy if "://" in proxy else "http://" + proxy
+    # The lower-case names come first where both are set, and pip's setting overrides either.
+    return dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy)
+
+
+def _full_path(path: str, home_dir: str) -> str:
+    if path == "~" or path.startswith("~/"):
+        path = home_dir + path[1:]
+    return os.path.normpath(os.path.join(home_dir, path))
+
+
+def _as_url(place: str, home_dir: str) -> str:
+    """A path as a URL, so that no space or comma in it can be taken for something else."""
+    if "://" in place or place.startswith("file:"):
+        return place
+    from urllib.parse import quote
+
+    return "file://" + quote(_full_path(place, home_dir))

@@ -1,0 +1,83 @@
+"""Asking about a run, and asking it to stop: the only ways back to it besides its files."""
+
+import os
+import signal
+import socket
+import time
+
+from jig.runner import events, tree
+from jig.runner.folder import Home, RunFolder
+from jig.system import boot_id, lock, pid_exists
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
+ENDED, ALIVE, ELSEWHERE, ABSENT = "ended", "alive", "elsewhere", "absent"
+
+
+def status(home: Home, run_id: str) -> str:
+    """Whether the run has ended, is alive, or belongs to another machine; a dead one is written down as lost here.
+
+    Alive means that its supervisor holds the lock. Only who can take the dead run's lock may write for it.
+    """
+    folder = home.run(run_id)
+    past = events.read(folder.events)
+    if not past:
+        return ABSENT
+    if past[-1]["event"] in events.FINAL:
+        return ENDED
+    if past[0].get("host") != socket.gethostname():
+        return ELSEWHERE
+    if not os.path.isdir(folder.path):
+        return ABSENT
+    descriptor = os.open(folder.lock(home), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not lock(descriptor, wait=False):
+            return ALIVE
+        past = events.read(folder.events)  # it may have ended between the first look and the lock
+        if past[-1]["event"] not in events.FINAL:
+            _write_lost(folder, past)
+        return ENDED
+    finally:
+        os.close(descriptor)
+
+
+def _write_lost(folder: RunFolder, past: "List[Dict[str, Any]]") -> None:
+    survivors = tree.end_carriers(folder.id)
+    try:
+        size = os.path.getsize(folder.log)
+    except FileNotFoundError:
+        size = 0
+    writer = events.EventWriter(folder.events, folder.reserve, seq=past[-1].get("seq", 0))
+    fields = {"survivors": survivors} if survivors else {}
+    rebooted = past[0].get("boot") != boot_id()
+    writer.write("lost", reason="machine-restarted" if rebooted else "supervisor-gone", log_size=size, **fields)
+    writer.close()
+
+
+def stop(home: Home, run_id: str, grace_s: float, timeout_s: float) -> str:
+    """Ask the run to end and wait for it: returns as `status` does, `alive` when the time ran out."""
+    folder = home.run(run_id)
+    seen = status(home, run_id)
+    if seen != ALIVE:
+        return seen
+    aside = "%s.%d" % (folder.stop, os.getpid())
+    with open(aside, "w") as file:
+        file.write("%f" % grace_s)
+    os.replace(aside, folder.stop)
+    _wake_supervisor(folder)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        seen = status(home, run_id)
+        if seen != ALIVE:
+            return seen
+        time.sleep(0.01)
+    return ALIVE
+
+
+def _wake_supervisor(folder: RunFolder) -> None:
+    """Signal it, so that it need not wait for its next tick. The lock was held a moment ago, so the pid is its own."""
+    for event in events.read(folder.events):
+        if event["event"] == "preparing" and pid_exists(event["pid"]):
+            tree.send([event["pid"]], signal.SIGTERM)

@@ -1,0 +1,199 @@
+"""The supervisor: owns a run from the answer to the client until its last event, alone."""
+
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+
+from jig.runner import environment, guard, manifest, tree
+from jig.runner.taking_in import TakenIn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict
+
+TICK_S = 1.0
+FULL_BYTES = 64 * 1024
+UNTRACKED_WAIT_S = 30.0
+
+
+class Supervisor:
+    """Prepares, runs and ends one run."""
+
+    def __init__(self, taken: TakenIn) -> None:
+        self._taken = taken
+        self._plan = taken.plan
+        self._folder = taken.folder
+        self._disk_was_full = False
+        self._wake, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+        signal.set_wakeup_fd(self._wake_write)
+        self._told_to_end = False
+        signal.signal(signal.SIGTERM, self._on_term)
+        for name in ("SIGINT", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+    def _on_term(self, *_: object) -> None:
+        self._told_to_end = True
+
+    def stopping(self) -> bool:
+        """Whether somebody wants the run to end: the stop file is the wish, the signal only wakes us."""
+        return self._told_to_end or os.path.exists(self._folder.stop)
+
+    def run(self) -> None:
+        """The whole life of the run."""
+        write = self._taken.events.write
+        try:
+            write("preparing", pid=os.getpid())
+            self._lay_out()
+            if self.stopping():
+                return self._end("canceled", reason="canceled")
+            python = environment.ensure(
+                self._plan["environment"],
+                self._taken.home.path,
+                self._folder.prepare_log,
+                lambda text: write("note", text=text),
+                self.stopping,
+            )
+            outcome = self._run_script(python)
+            self._end_by(outcome)
+        except environment.NotStarted as error:
+            self._end("failed", reason="not-started", detail=str(error))
+        except environment.EnvironmentFailed as error:
+            if self.stopping():
+                self._end("canceled", reason="canceled")
+            else:
+                self._end("failed", reason="environment-failed", detail=str(error))
+        except OSError as error:
+            reason = "disk-full" if self._disk_full() else "not-started"
+            self._end("failed", reason=reason, detail=str(error))
+        finally:
+            if not self._plan.get("tracked", True):
+                self._forget()
+
+    def _lay_out(self) -> None:
+        os.mkdir(self._folder.work)
+        manifest.lay_out(self._taken.entries, self._taken.store, self._folder.work)
+        os.makedirs(self._folder.outputs, exist_ok=True)
+
+    def _run_script(self, python: str) -> "Dict[str, Any]":
+        argv = [python if word == "{python}" else word for word in self._plan["argv"]]
+        watcher = guard.start(
+            argv,
+            self._environ(),
+            self._folder.work,
+            self._folder.log,
+            not_ours=(self._taken.lock, self._wake, self._wake_write),
+        )
+        self._taken.events.write("running", argv=argv)
+        stop_sent = False
+        while True:
+            ready = select.select([watcher.fileno(), self._wake], [], [], TICK_S)[0]
+            if self._wake in ready:
+                os.read(self._wake, 512)
+            if self.stopping() and not stop_sent:
+                stop_sent = True
+                watcher.stop(self._grace_s())
+            self._disk_was_full = self._disk_was_full or self._disk_full()
+            if watcher.fileno() in ready:
+                outcome = watcher.outcome()
+                if outcome is not None:
+                    outcome["stopped"] = stop_sent
+                    return outcome
+
+    def _environ(self) -> "Dict[str, str]":
+        """What the script sees: this machine's environment, the run configuration's variables, and ours."""
+        share = os.path.expanduser(self._plan["share"])
+        os.makedirs(share, exist_ok=True)
+        environ = dict(os.environ)
+        environ["PYTHONUNBUFFERED"] = "1"
+        environ.update(self._plan["variables"])
+        environ.update(self._taken.request.get("secrets", {}))
+        script_path = self._taken.request["script_path"]
+        before = environ.get("PYTHONPATH")
+        environ["PYTHONPATH"] = before + os.pathsep + script_path if before else script_path
+        environ["AZUREML_NATIVE_SHARE_DIRECTORY"] = share.rstrip("/") + "/"
+        environ["JIG_RUN_DIR"] = self._folder.path
+        environ[tree.RUN_VARIABLE] = self._folder.id
+        return environ
+
+    def _grace_s(self) -> float:
+        try:
+            with open(self._folder.stop) as file:
+                return float(file.read())
+        except (OSError, ValueError):  # told by a signal alone, or the file is being written this instant
+            return float(self._plan["stop_grace_s"])
+
+    def _end_by(self, outcome: "Dict[str, Any]") -> None:
+        """Write the last event for what the guard reported."""
+        code = outcome.get("exit")
+        number = outcome.get("signal")
+        fields = {}  # type: Dict[str, Any]
+        if outcome.get("survivors"):
+            fields["survivors"] = outcome["survivors"]
+        if number is not None:
+            fields["signal"] = _signal_name(number)
+            code = 128 + number
+        if "error" in outcome:
+            return self._end("failed", reason="not-started", detail=outcome["error"])
+        if outcome["stopped"]:
+            reason = "canceled" if os.path.exists(self._folder.stop) else "machine-shutdown"
+            return self._end("canceled", reason=reason, exit_code=code, **fields)
+        if outcome.get("guard") == "killed":
+            return self._end("failed", reason="guard-killed", exit_code=137, **fields)
+        if code == 0:
+            return self._end("completed", reason="exited", exit_code=0, **fields)
+        if outcome.get("out_of_memory"):
+            return self._end("failed", reason="out-of-memory", exit_code=code, **fields)
+        if self._disk_was_full or self._disk_full():
+            return self._end("failed", reason="disk-full", exit_code=code, **fields)
+        return self._end("failed", reason="exited" if number is None else "killed", exit_code=code, **fields)
+
+    def _disk_full(self) -> bool:
+        if not hasattr(os, "statvfs"):
+            return False
+        disk = os.statvfs(self._folder.path)
+        # On a disk that counts no inodes (some network and copy-on-write ones) the number is 0 and means nothing.
+        return disk.f_bavail * disk.f_frsize < FULL_BYTES or (disk.f_files > 0 and disk.f_favail == 0)
+
+    def _end(self, event: str, **fields: "Any") -> None:
+        try:
+            fields["log_size"] = os.path.getsize(self._folder.log)
+        except FileNotFoundError:
+            fields["log_size"] = 0
+        self._taken.events.write(event, **fields)
+
+    def _forget(self) -> None:
+        """An untracked run leaves nothing: its reader removes the folder, or we do when nobody reads."""
+        deadline = time.monotonic() + (UNTRACKED_WAIT_S if self._taken.request.get("followed") else 0)
+        while os.path.exists(self._folder.path) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        import shutil
+
+        shutil.rmtree(self._folder.path, ignore_errors=True)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "signal %d" % number
+
+
+def main(taken: TakenIn) -> None:
+    """Run the supervisor in this process, which belongs to nobody else; ends the process."""
+    null = os.open(os.devnull, os.O_RDWR)
+    errors = os.open(taken.folder.supervisor_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for descriptor, ours in ((0, null), (1, null), (2, errors)):
+        os.dup2(ours, descriptor)
+    os.chdir("/")
+    try:
+        Supervisor(taken).run()
+    except Exception:  # the supervisor's boundary: a bug in jig must still end the run with its reason
+        traceback.print_exc()
+        taken.events.write("failed", reason="internal-error", detail=traceback.format_exc(limit=-1), log_size=0)
+    sys.stderr.flush()
+    os._exit(0)

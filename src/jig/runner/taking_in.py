@@ -1,0 +1,105 @@
+"""Taking in a run: missing files arrive, the run folder is staged aside, and appears whole or not at all."""
+
+import errno
+import json
+import os
+import socket
+
+from jig.runner import blobs, environment, events, manifest, wire
+from jig.runner.folder import Home, RunFolder
+from jig.system import boot_id, lock, put_folder, reserve_space
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO, Dict, List, Tuple
+
+RESERVE_BYTES = 64 * 1024
+
+
+class TakenIn:
+    """A run whose folder stands, whose lock is held, and whose first event is written."""
+
+    __slots__ = ("entries", "events", "folder", "home", "lock", "plan", "request", "store")
+
+    def __init__(
+        self, home: Home, request: "Dict[str, Any]", entries: "List[List[Any]]", lock: int, writer: events.EventWriter
+    ) -> None:
+        self.home = home
+        self.request = request
+        self.plan = request["plan"]  # type: Dict[str, Any]
+        self.folder = home.run(self.plan["run_id"])
+        self.store = blobs.BlobStore(home.blobs)
+        self.entries = entries
+        self.lock = lock
+        self.events = writer
+
+
+def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> TakenIn:
+    """Receive what is missing and set up the run folder; Refused leaves nothing behind."""
+    wanted = request["plan"]["environment"]
+    if not wanted.get("prepare", True) and not environment.is_prepared(wanted, home.path):
+        raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
+    store = blobs.BlobStore(home.blobs)
+    with blobs.UsingBlobs(store):  # until the plan stands in its place and refers to them
+        entries = _receive(store, request["plan"], source, answers)
+        held, writer = _stage(home, request["plan"])
+    return TakenIn(home, request, entries, held, writer)
+
+
+def _receive(
+    store: blobs.BlobStore, plan: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO"
+) -> "List[List[Any]]":
+    """Ask for blobs until none is missing; returns the manifest's entries."""
+    snapshot = plan["snapshot"]["id"]
+    extra = [(name, -1) for name in plan.get("attachments", {}).values()]
+    while True:
+        entries = []  # type: List[List[Any]]
+        wanted = [(snapshot, -1)] + extra
+        if store.has(snapshot):
+            entries = manifest.decode(store.read(snapshot))
+            wanted += [(entry[4], entry[3]) for entry in entries if entry[0] == "f"]
+        absent = blobs.missing(store, wanted)
+        if not absent:
+            return entries
+        wire.write_answer(answers, {"missing": absent})
+        while True:
+            name, size = wire.read_blob_head(source)
+            if not name:
+                break
+            store.add(wire.read_bytes(source, size), name)
+
+
+def _stage(home: Home, plan: "Dict[str, Any]") -> "Tuple[int, events.EventWriter]":
+    """Build the folder aside, take its lock, write the first event, and rename it into place."""
+    folder = home.run(plan["run_id"])
+    os.makedirs(home.runs, exist_ok=True)
+    staged = RunFolder(os.path.join(home.runs, ".new-%s-%d" % (folder.id, os.getpid())))
+    os.mkdir(staged.path, 0o755)
+    try:
+        lock_path = folder.lock(home)
+        inside = os.path.dirname(lock_path) == folder.path
+        held = os.open(os.path.join(staged.path, "lock") if inside else lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        lock(held)
+        with open(staged.plan, "w") as file:
+            json.dump(plan, file, indent=1)
+            file.write("\n")
+        reserve_space(staged.reserve, RESERVE_BYTES)
+        writer = events.EventWriter(staged.events, folder.reserve)
+        # Host and boot tell a reader on another machine with the same home that this lock is not for it to judge.
+        writer.write("queued", host=socket.gethostname(), boot=boot_id())
+        _put(staged, folder)
+    except BaseException:
+        import shutil
+
+        shutil.rmtree(staged.path)
+        raise
+    return held, writer
+
+
+def _put(staged: RunFolder, folder: RunFolder) -> None:
+    try:
+        put_folder(staged.path, folder.path)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise wire.Refused("there is already a run %s" % folder.id, code="taken")
+        raise

@@ -1,0 +1,78 @@
+"""The verbs a runner understands: `supervise RUN` reads a run from stdin and becomes its supervisor; others answer."""
+
+import os
+import sys
+
+from jig.runner import wire
+from jig.runner.folder import Home, expand_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
+
+def supervise(words: "List[str]") -> None:
+    """Take the run in, answer with its handle, and go on as its supervisor. `words` is for `ps`: the run's id."""
+    from jig.runner import supervise as supervisor
+    from jig.runner.taking_in import take_in
+    from jig.system import detach
+
+    request = wire.read_request(sys.stdin.buffer)
+    home = Home(expand_home(request.get("home")))
+    taken = take_in(home, request, sys.stdin.buffer, sys.stdout.buffer)
+    if detach():
+        supervisor.main(taken)
+    wire.write_answer(sys.stdout.buffer, {"handle": {"run": taken.folder.id, "folder": taken.folder.path}})
+    os._exit(0)
+
+
+def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
+    """The short verbs: one request, one answer. The local machine calls this without starting a process."""
+    from jig.runner import collect, status
+
+    home = Home(expand_home(request.get("home")))
+    if verb == "status":
+        return {"status": status.status(home, request["run"])}
+    if verb == "stop":
+        return {"status": status.stop(home, request["run"], request["grace_s"], request["timeout_s"])}
+    if verb == "remove":
+        return {"status": collect.remove_run(home, request["run"])}
+    if verb == "clean":
+        return collect.clean(home, request)
+    raise wire.Refused("this runner does not know the verb %r" % verb)
+
+
+def prepare() -> None:
+    """Build an environment now, telling each step."""
+    from jig.runner import environment
+
+    request = wire.read_request(sys.stdin.buffer)
+    home = Home(expand_home(request.get("home")))
+
+    def tell(text: str) -> None:
+        wire.write_answer(sys.stdout.buffer, {"note": text})
+
+    os.makedirs(os.path.dirname(request["log"]), exist_ok=True)
+    try:
+        python = environment.ensure(request["environment"], home.path, request["log"], tell)
+    except (environment.EnvironmentFailed, environment.NotStarted) as error:
+        raise wire.Refused(str(error), "the full log is %s" % request["log"])
+    wire.write_answer(sys.stdout.buffer, {"python": python})
+
+
+def main(words: "List[str]") -> None:
+    """Do one verb; what cannot be done is answered, not raised."""
+    verb = words[0]
+    try:
+        if verb == "supervise":
+            supervise(words[1:])
+        elif verb == "prepare":
+            prepare()
+        else:
+            wire.write_answer(sys.stdout.buffer, answer(verb, wire.read_request(sys.stdin.buffer)))
+    except wire.Refused as refusal:
+        wire.write_answer(sys.stdout.buffer, {"error": refusal.message, "hint": refusal.hint, "code": refusal.code})
+    except EOFError:
+        os._exit(1)  # the client left: there is nobody to answer
+    except OSError as error:
+        wire.write_answer(sys.stdout.buffer, {"error": str(error), "hint": "", "code": "system"})

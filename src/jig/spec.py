@@ -1,0 +1,36 @@
+"""RunSpec: what is wanted, before anything is decided about where its parts come from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jig.errors import UsageError
+from jig.project import ComputeTarget, RunConfig
+
+FILE_WORD = "$file"
+
+
+class RunSpec(NamedTuple):
+    """One run as the person asked for it: files and command line already weighed against each other."""
+
+    project: str
+    project_root: str
+    run_config: RunConfig
+    target: ComputeTarget
+    script: str
+    arguments: tuple[str, ...]
+
+
+def command_line(run_config: RunConfig, script: str | None, arguments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Script and arguments: the command line beats ArgumentVector, where `$file` is the script of the command line."""
+    vector = run_config.argument_vector
+    if script is not None and (arguments or FILE_WORD not in vector):
+        return script, arguments
+    words = [script if word == FILE_WORD else word for word in vector]
+    if not words or None in words:
+        raise UsageError(
+            f"no script was named, and ArgumentVector of {run_config.name}.runconfig does not name one",
+            f"name it: jig experiment submit -c {run_config.name} train.py",
+        )
+    first, *rest = [str(word) for word in words]
+    return first, tuple(rest)

@@ -1,0 +1,1 @@
+"""The record: run folders, the index derived from them, and queries."""

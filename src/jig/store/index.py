@@ -1,0 +1,217 @@
+"""The index: SQLite, derived from the run folders. Delete it and it is built again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from typing import Any
+
+from jig.runner import events
+from jig.runner.folder import Home, RunFolder
+from jig.runner.status import status
+from jig.store import runs
+from jig.store.record import record
+from jig.store.reserve import parse_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+VERSION = 1
+RESERVED_S = 3600.0
+SCHEMA = """
+CREATE TABLE meta (order_offset INTEGER NOT NULL);
+INSERT INTO meta VALUES (0);
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY, number INTEGER NOT NULL, project TEXT, folder TEXT NOT NULL,
+    state TEXT, final INTEGER NOT NULL, offsets TEXT NOT NULL, record TEXT
+) WITHOUT ROWID;
+CREATE INDEX by_number ON runs (number);
+CREATE INDEX by_project ON runs (project, number);
+CREATE INDEX unfinished ON runs (number) WHERE final = 0;
+"""
+
+
+class Index:
+    """Open the index of a home and bring it up to date; a broken one is rebuilt, and `tell` says so."""
+
+    def __init__(self, home: Home, tell: Callable[[str], None] = lambda text: None) -> None:
+        self._home = home
+        self._path = os.path.join(home.local_state(), "index.db")
+        self._tell = tell
+        os.makedirs(home.path, exist_ok=True)
+        try:
+            self._open()
+            self.refresh()
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "readonly" in str(error):
+                raise
+            self._start_over(error)
+        except sqlite3.DatabaseError as error:
+            self._start_over(error)
+
+    def _open(self) -> None:
+        self.db = sqlite3.connect(self._path, timeout=60, isolation_level=None)
+        version = self.db.execute("PRAGMA user_version").fetchone()[0]
+        if version == VERSION:
+            return
+        self.db.execute("PRAGMA journal_mode=WAL")
+        self.db.execute("PRAGMA synchronous=NORMAL")
+        with _Transaction(self.db):
+            if self.db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+                return  # somebody else made it while we waited
+            for name in ("meta", "runs"):
+                self.db.execute(f"DROP TABLE IF EXISTS {name}")
+            for statement in SCHEMA.split(";"):
+                self.db.execute(statement)
+            self.db.execute(f"PRAGMA user_version={VERSION}")
+            self._fill()
+
+    def _start_over(self, error: sqlite3.Error) -> None:
+        self._tell(f"the index was damaged ({error}) and is built again from the run folders")
+        self.remove()
+        self._open()
+        self.refresh()
+
+    def remove(self) -> None:
+        """Delete the index; nothing is lost with it."""
+        if hasattr(self, "db"):
+            self.db.close()
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                os.unlink(self._path + suffix)
+            except FileNotFoundError:
+                continue
+
+    def rebuild(self) -> int:
+        """Build it again from the folders; returns how many runs it holds."""
+        self.remove()
+        self._open()
+        self.refresh()
+        count: int = self.db.execute("SELECT count(*) FROM runs WHERE state IS NOT NULL").fetchone()[0]
+        return count
+
+    def _fill(self) -> None:
+        """Every run folder there is, and those elsewhere that the order file knows."""
+        found = {}
+        for name in os.listdir(self._home.runs) if os.path.isdir(self._home.runs) else []:
+            if not name.startswith("."):
+                found[name] = os.path.join(self._home.runs, name)
+        lines, offset = self._new_order(0)
+        found.update({run_id: folder for _, run_id, folder in lines})
+        rows = (self._row(run_id, 0, folder, {}) for run_id, folder in found.items())
+        self.db.executemany(
+            "INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", (row for row in rows if row is not None)
+        )
+        self.db.execute("UPDATE meta SET order_offset=?", (offset,))
+
+    def refresh(self) -> None:
+        """Take in runs that were submitted since, and look again at those that had not ended."""
+        known = self.db.execute("SELECT order_offset FROM meta").fetchone()[0]
+        lines, offset = self._new_order(known)
+        unfinished = self.db.execute("SELECT id, number, folder, offsets, record FROM runs WHERE final=0").fetchall()
+        if not lines and not unfinished:
+            return
+        replace, delete = [], []
+        known_ids = {row[0] for row in unfinished}
+        looks = [(run_id, number, folder, "{}", None) for number, run_id, folder in lines if run_id not in known_ids]
+        for run_id, number, folder, offsets, before in unfinished + looks:
+            row = self._row(run_id, number, folder, json.loads(offsets), before)
+            if row is None:
+                delete.append((run_id,))
+            else:
+                replace.append(row)
+        with _Transaction(self.db):
+            self.db.executemany("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", replace)
+            self.db.executemany("DELETE FROM runs WHERE id=?", delete)
+            self.db.execute("UPDATE meta SET order_offset=max(order_offset, ?)", (offset,))
+
+    def _new_order(self, offset: int) -> tuple[list[tuple[int, str, str]], int]:
+        try:
+            with open(self._home.order, "rb") as file:
+                if file.seek(0, os.SEEK_END) < offset:
+                    offset = 0  # the file is not the one we knew: look at all of it
+                file.seek(offset)
+                data = file.read()
+        except FileNotFoundError:
+            return [], 0
+        whole = data[: data.rfind(b"\n") + 1]
+        entries = (parse_line(line) for line in whole.splitlines())
+        return [entry for entry in entries if entry is not None], offset + len(whole)
+
+    def _row(
+        self, run_id: str, number: int, place: str, offsets: dict[str, int], before: str | None = None
+    ) -> tuple[Any, ...] | None:
+        """What the index says of a run now; None when there is nothing to say."""
+        folder = RunFolder(place)
+        try:
+            plan = runs.read_plan(folder)
+        except FileNotFoundError:
+            return self._reservation(run_id, number, place)
+        except (ValueError, NotADirectoryError):
+            self._tell(f"{place} is not a run folder that this version can read; it is left out")
+            return None
+        if not plan.get("tracked", True):
+            return None
+        run = runs.fold(events.read(folder.events))
+        if not run.final and status(Home(os.path.dirname(os.path.dirname(place))), run_id) == "ended":
+            run = runs.fold(events.read(folder.events))
+        metrics: dict[str, Any] = json.loads(before)["metrics"] if before else {}
+        for path in runs.metric_files(folder):
+            name = os.path.basename(path)
+            entries, offsets[name] = runs.read_metrics(path, offsets.get(name, 0))
+            for entry in entries:
+                metrics.update(entry["values"])
+        text = json.dumps(record(plan, run, metrics, runs.attachments(folder)))
+        return (run_id, plan["number"], plan["project"], place, run.state, int(run.final), json.dumps(offsets), text)
+
+    def _reservation(self, run_id: str, number: int, place: str) -> tuple[Any, ...] | None:
+        """An empty folder is a run that is being submitted, or a client that died doing so."""
+        try:
+            age_s = time.time() - os.stat(place).st_mtime
+        except FileNotFoundError:
+            return None
+        return (run_id, number, None, place, None, 0, "{}", None) if age_s < RESERVED_S else None
+
+    def records(self, project: str | None, limit: int | None) -> Iterator[str]:
+        """The latest runs' records as JSON text, newest first."""
+        where, values = ("project=? AND state IS NOT NULL", [project]) if project else ("state IS NOT NULL", [])
+        cut = f" LIMIT {int(limit)}" if limit is not None else ""
+        query = f"SELECT record FROM runs WHERE {where} ORDER BY number DESC{cut}"
+        return (row[0] for row in self.db.execute(query, values))
+
+    def matching(self, prefix: str, limit: int = 6) -> list[tuple[str, str]]:
+        """Id and folder of runs whose id starts so."""
+        query = "SELECT id, folder FROM runs WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?"
+        return list(self.db.execute(query, (prefix, prefix + "\U0010ffff", limit)))
+
+    def latest(self, project: str | None) -> tuple[str, str] | None:
+        """Id and folder of the newest run."""
+        where, values = ("project=? AND", [project]) if project else ("", [])
+        query = f"SELECT id, folder FROM runs WHERE {where} state IS NOT NULL ORDER BY number DESC LIMIT 1"
+        found: tuple[str, str] | None = self.db.execute(query, values).fetchone()
+        return found
+
+    def record(self, run_id: str) -> str | None:
+        """One run's record as JSON text."""
+        row = self.db.execute("SELECT record FROM runs WHERE id=?", (run_id,)).fetchone()
+        return row[0] if row else None
+
+    def forget(self, run_id: str) -> None:
+        """Drop a run whose folder was removed."""
+        self.db.execute("DELETE FROM runs WHERE id=?", (run_id,))
+
+
+class _Transaction:
+    """Everything or nothing; waits for other writers."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._db.execute("COMMIT" if kind is None else "ROLLBACK")

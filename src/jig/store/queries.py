@@ -1,0 +1,100 @@
+"""Finding and reading runs: what the command line and the workbench ask of the record."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from jig.errors import StoreError, UsageError
+from jig.machines import Machine
+from jig.machines.local import LocalMachine
+from jig.runner import events
+from jig.runner.folder import Home, RunFolder, default_home, is_run_id
+from jig.store import runs
+from jig.store.index import Index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Found(NamedTuple):
+    """A run that was asked for, and the machine that can be asked about it."""
+
+    id: str
+    folder: RunFolder
+    machine: Machine
+
+    def plan(self) -> dict[str, Any]:
+        """What was decided; StoreError when the folder is gone."""
+        try:
+            return runs.read_plan(self.folder)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"the run {self.id} cannot be read: {error}") from error
+
+    def run(self) -> runs.Run:
+        """What happened so far; a run whose supervisor died is found out here."""
+        run = runs.fold(events.read(self.folder.events))
+        if not run.final and self.machine.ask("status", run=self.id)["status"] == "ended":
+            run = runs.fold(events.read(self.folder.events))
+        return run
+
+
+class Store:
+    """The record under this computer's jig home."""
+
+    def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
+        self.home = Home(default_home())
+        self._tell = tell
+        self._index: Index | None = None
+
+    @property
+    def index(self) -> Index:
+        """The index, opened and brought up to date once."""
+        if self._index is None:
+            self._index = Index(self.home, self._tell)
+        return self._index
+
+    def find(self, wanted: str | None, project: str | None) -> Found:
+        """The run with this id or unique beginning of one; the latest when none is named."""
+        if wanted is None:
+            latest = self.index.latest(project)
+            if latest is None:
+                raise StoreError("there are no runs yet", "submit one:  jig experiment submit -c local train.py")
+            return self._found(*latest)
+        if not is_run_id(wanted):
+            raise UsageError(f"{wanted!r} is not a run id", "jig history list shows them")
+        folder = self.home.run(wanted)
+        if os.path.exists(folder.plan):
+            return self._found(wanted, folder.path)
+        matches = self.index.matching(wanted)
+        for run_id, place in matches:
+            if run_id == wanted or len(matches) == 1:
+                return self._found(run_id, place)
+        if not matches:
+            raise StoreError(f"there is no run {wanted}", "jig history list --all shows every run")
+        raise UsageError(f"{wanted} could be {', '.join(run_id for run_id, _ in matches)}", "write more of the id")
+
+    def _found(self, run_id: str, place: str) -> Found:
+        home = os.path.dirname(os.path.dirname(place))
+        return Found(run_id, RunFolder(place), LocalMachine(home))
+
+    def list(self, project: str | None, limit: int | None) -> list[dict[str, Any]]:
+        """The latest runs, newest first."""
+        return [json.loads(text) for text in self.index.records(project, limit)]
+
+    def record(self, run_id: str) -> dict[str, Any]:
+        """One run's record; StoreError for a run that is not kept (TrackedRun: false)."""
+        text = self.index.record(run_id)
+        if text is None:
+            raise StoreError(f"the run {run_id} has no record", "runs with TrackedRun: false leave none")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def delete(self, found: Found) -> None:
+        """Remove a run and its record; refuses while it is alive."""
+        answer = found.machine.ask("remove", run=found.id)["status"]
+        if answer != "removed":
+            raise StoreError(f"the run {found.id} is still going", f"cancel it first:  jig cancel {found.id}")
+        self.index.forget(found.id)

@@ -1,0 +1,67 @@
+"""One run as `jig history` shows it: the original product's JSON keys, and what jig knows besides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jig.store.runs import Run
+
+# Keys of the original come first; a metric of the same name is found under `metrics`.
+GUID_SPACE = "6f2b3b86-0d0c-4f0e-9a39-7c9b9a4b8f10"
+
+
+def record(plan: dict[str, Any], run: Run, metrics: dict[str, Any], attachments: list[str]) -> dict[str, Any]:
+    """Each scalar metric as a key of its own, then the run's own keys."""
+    own = {
+        "run_id": plan["run_id"],
+        "run_number": plan["number"],
+        "name": plan["project"],
+        "script_name": plan["script"],
+        "arguments": plan["arguments"],
+        "target": plan["target"],
+        "run_configuration": plan["run_config"],
+        "status": run.state,
+        "reason": run.reason,
+        "description": run.why,
+        "exit_code": run.exit_code,
+        "created_utc": utc(plan["created"]),
+        "start_time_utc": utc(run.started),
+        "end_time_utc": utc(run.ended),
+        "duration": clock(run.duration_s),
+        "experiment_id": experiment_id(plan["project"]),
+        "parent_run_id": plan["parent_run_id"] or None,
+        "properties": {"CommitId": plan["origin"]["commit"] or plan["snapshot"]["id"]},
+        "snapshot_id": plan["snapshot"]["id"],
+        "user_id": plan["user"],
+        "attachments": ",".join(attachments),
+        "heartbeat_enabled": True,
+        "hidden": False,
+        "metrics": metrics,
+    }
+    scalars = {name: value for name, value in metrics.items() if name not in own and not isinstance(value, list)}
+    return {**scalars, **own}
+
+
+def utc(seconds: float | None) -> str | None:
+    """ISO 8601 in UTC, as the original wrote it."""
+    if seconds is None:
+        return None
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}+00:00"
+
+
+def clock(seconds: float | None) -> str | None:
+    """A duration as `H:MM:SS.ffffff`, as the original wrote it."""
+    if seconds is None:
+        return None
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}.{int(seconds % 1 * 1e6):06d}"
+
+
+def experiment_id(project: str) -> str:
+    """A GUID that is the same for every run of the project, on every computer."""
+    import hashlib
+
+    digest = hashlib.sha1((GUID_SPACE + project).encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

@@ -1,0 +1,75 @@
+"""Reserving a run: its id is taken by making the folder, its number by a line in the order file, under one lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import BinaryIO, NamedTuple
+
+from jig.runner.folder import Home
+from jig.system import lock
+
+LAST_LINE_BYTES = 65536
+
+
+class Reserved(NamedTuple):
+    """A run that exists only as an empty folder; a reader does not count it."""
+
+    run_id: str
+    number: int
+    created: float
+    folder: str
+
+    def release(self) -> None:
+        """Give the id back; a run that arrived there in the meantime stays."""
+        try:
+            os.rmdir(self.folder)
+        except OSError:
+            return  # gone already, or no longer empty: then it is a run
+
+
+def reserve(home: Home, runs: str, project: str) -> Reserved:
+    """Take the next id and number. Unique also when many submits share a millisecond or the clock is set back."""
+    os.makedirs(home.path, exist_ok=True)
+    os.makedirs(runs, exist_ok=True)
+    with open(home.order, "a+b") as order:
+        lock(order.fileno())
+        number = _last_number(order) + 1
+        created = time.time()
+        milliseconds = int(created * 1000)
+        while True:
+            run_id = f"{project}_{milliseconds}"
+            folder = os.path.join(runs, run_id)
+            try:
+                os.mkdir(folder)
+                break
+            except FileExistsError:
+                milliseconds += 1
+        order.write(json.dumps([number, run_id, folder]).encode() + b"\n")
+    return Reserved(run_id, number, created, folder)
+
+
+def _last_number(order: BinaryIO) -> int:
+    """The number on the last whole line; a line torn by a full disk is ended first."""
+    size = order.seek(0, os.SEEK_END)
+    if not size:
+        return 0
+    order.seek(max(0, size - LAST_LINE_BYTES))
+    tail = order.read()
+    if not tail.endswith(b"\n"):
+        order.write(b"\n")
+    for line in reversed(tail.splitlines()):
+        entry = parse_line(line)
+        if entry is not None:
+            return entry[0]
+    return 0
+
+
+def parse_line(line: bytes) -> tuple[int, str, str] | None:
+    """Number, id and folder of one line of the order file; None for a torn line."""
+    try:
+        number, run_id, folder = json.loads(line)
+    except ValueError:
+        return None
+    return (number, run_id, folder) if isinstance(number, int) else None

@@ -1,0 +1,160 @@
+"""A run as its files tell it: events folded into a state, metrics into their last values."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from jig.runner import events
+from jig.runner.folder import RunFolder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# The word in an event → the word that people and JSON see.
+STATES = {
+    "queued": "Queued",
+    "preparing": "Preparing",
+    "running": "Running",
+    "completed": "Completed",
+    "failed": "Failed",
+    "canceled": "Canceled",
+    "lost": "Lost",
+}
+FINAL = tuple(STATES[word] for word in events.FINAL)
+REASONS = {
+    "exited": "the script ended with exit code {exit_code}",
+    "killed": "the script was killed by {signal}",
+    "out-of-memory": "the kernel killed the script for memory",
+    "disk-full": "the disk was full",
+    "not-started": "the script could not be started: {detail}",
+    "environment-failed": "the environment could not be built: {detail}",
+    "canceled": "canceled",
+    "machine-shutdown": "the machine asked jig to end",
+    "supervisor-gone": "the run's supervisor was killed",
+    "machine-restarted": "the machine was restarted",
+    "guard-killed": "the process that guards the script was killed",
+    "internal-error": "jig itself failed: {detail}",
+}
+
+
+class Run(NamedTuple):
+    """What happened: the fold of a run's events."""
+
+    state: str = "Queued"
+    reason: str = ""
+    why: str = ""
+    exit_code: int | None = None
+    started: float | None = None
+    ended: float | None = None
+    duration_s: float | None = None
+    log_size: int | None = None
+    survivors: tuple[int, ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in FINAL
+
+    @property
+    def submit_code(self) -> int:
+        """The exit code of a `submit` that saw this run's end."""
+        if self.exit_code is None:
+            return 125 if self.state != "Canceled" else 143
+        return 143 if self.state == "Canceled" and self.exit_code == 0 else self.exit_code
+
+
+def fold(past: Iterable[dict[str, Any]]) -> Run:
+    """The run that these events describe. Durations are by the supervisor's own clock, which is never set back."""
+    run, started_mono = Run(), None
+    for event in past:
+        word = event["event"]
+        if word not in STATES:
+            continue
+        run = run._replace(state=STATES[word])
+        if word == "running":
+            run = run._replace(started=event["time"])
+            started_mono = event["mono"]
+        elif word in events.FINAL:
+            run = _ended(run, event, started_mono)
+    return run
+
+
+def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
+    duration = None
+    if started_mono is not None and event["event"] != "lost":
+        duration = max(0.0, event["mono"] - started_mono)
+    ended = event["time"] if duration is None or run.started is None else run.started + duration
+    known = {
+        "exit_code": event.get("exit_code"),
+        "signal": event.get("signal", "?"),
+        "detail": event.get("detail", "?"),
+    }
+    reason = event.get("reason", "")
+    return run._replace(
+        reason=reason,
+        why=REASONS.get(reason, reason).format(**known),
+        exit_code=event.get("exit_code"),
+        ended=ended,
+        duration_s=duration,
+        log_size=event.get("log_size"),
+        survivors=tuple(event.get("survivors", ())),
+    )
+
+
+def read_plan(folder: RunFolder) -> dict[str, Any]:
+    """plan.json as it stands; FileNotFoundError when there is no run here."""
+    with open(folder.plan, "rb") as file:
+        data = json.loads(file.read())
+    if not isinstance(data, dict):
+        raise ValueError("plan.json is not an object")
+    return data
+
+
+def metric_files(folder: RunFolder) -> list[str]:
+    """metrics.jsonl, and metrics.<rank>.jsonl of the other ranks."""
+    names = sorted(os.listdir(folder.path))
+    return [
+        os.path.join(folder.path, name) for name in names if name.startswith("metrics.") and name.endswith(".jsonl")
+    ]
+
+
+def read_metrics(path: str, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """Whole metric lines from `offset` on, and where the next read begins; torn lines are left out."""
+    with open(path, "rb") as file:
+        file.seek(offset)
+        data = file.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    found = []
+    for line in whole.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("values"), dict):
+            found.append(entry)
+    return found, offset + len(whole)
+
+
+def attachments(folder: RunFolder) -> list[str]:
+    """The artifacts of a run by name: logs, and every file that the script left in outputs/."""
+    found = [name for name in ("driver_log", "control_log") if os.path.exists(artifact_path(folder, name))]
+    for parent, folders, names in os.walk(folder.outputs):
+        folders.sort()
+        relative = os.path.relpath(parent, folder.work)
+        found += [os.path.join(relative, name) for name in sorted(names)]
+    return found
+
+
+def artifact_path(folder: RunFolder, name: str) -> str:
+    """The file behind an artifact's name; ValueError for a name that would leave the run's outputs."""
+    if name in ("driver_log", "driver_log.txt"):
+        return folder.log
+    if name in ("control_log", "control_log.txt"):
+        return folder.prepare_log if os.path.exists(folder.prepare_log) else folder.events
+    place = os.path.normpath(os.path.join(folder.work, name))
+    if not os.path.realpath(place).startswith(os.path.realpath(folder.outputs) + os.sep):
+        raise ValueError(f"{name} is not among the run's outputs")
+    return place

@@ -1,0 +1,255 @@
+"""Submitting a run: one function that reads top to bottom, from the project's files to a handle."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from jig import environments, machines, snapshot, targets
+from jig.errors import SnapshotError, UsageError, nearest
+from jig.machines import Machine, Pipe, Refusal
+from jig.origin import Asked
+from jig.plan import Plan, SnapshotRef
+from jig.project import ComputeTarget, Project, RunConfig
+from jig.runner import wire
+from jig.runner.blobs import BlobStore, UsingBlobs
+from jig.runner.folder import Home, default_home
+from jig.spec import RunSpec, command_line
+from jig.store.reserve import reserve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DRY_RUN_ID = "(none: dry run)"
+
+
+class Wanted(NamedTuple):
+    """The command line of a submit."""
+
+    folder: str
+    run_config: str
+    script: str | None = None
+    arguments: tuple[str, ...] = ()
+    target: str | None = None
+    conda_file: str | None = None
+    spark_file: str | None = None
+    large: bool = False
+    followed: bool = True
+
+
+class Decided(NamedTuple):
+    """Everything but the code: what `decide` made of the command line and the project's files."""
+
+    spec: RunSpec
+    environment: environments.Environment
+    secrets: dict[str, str]
+
+
+class Handle(NamedTuple):
+    """Enough for any later process to find the run."""
+
+    run_id: str
+    folder: str
+    plan: Plan
+
+
+class Teller(NamedTuple):
+    """How a submit speaks while it works: warnings, and bytes read of bytes to read."""
+
+    warn: Callable[[str], None] = lambda text: None
+    progress: Callable[[int, int], None] = lambda done, total: None
+
+
+def decide(wanted: Wanted) -> Decided:
+    """Weigh command line against files; every mistake that can be found without work is found here."""
+    project = Project.find(wanted.folder)
+    config, target, environment = _environment(project, wanted)
+    if wanted.spark_file is not None:
+        config = config._replace(spark_file=_in_project(project, wanted.spark_file))
+    script, arguments = command_line(config, wanted.script, wanted.arguments)
+    script = _find_script(project, script, wanted.folder)
+    secrets = {}
+    for name in config.client_variables:
+        if name not in os.environ:
+            raise UsageError(
+                f"{config.name}.runconfig takes the variable {name} from this computer, where it is not set",
+                f"set it for this command:  {name}=… jig experiment submit -c {config.name} …",
+            )
+        secrets[name] = os.environ[name]
+    spec = RunSpec(project.name, project.root, config, target, script, arguments)
+    return Decided(spec, environment, secrets)
+
+
+def _environment(project: Project, wanted: Wanted) -> tuple[RunConfig, ComputeTarget, environments.Environment]:
+    """Run configuration, target and environment: what `submit` and `prepare` decide alike."""
+    config = project.run_config(wanted.run_config)
+    if wanted.conda_file is not None:
+        config = config._replace(conda_file=_in_project(project, wanted.conda_file), conda_file_named=True)
+    target = project.compute_target(wanted.target or config.target)
+    conda = project.conda(config.conda_file, config.conda_file_named)
+    return config, target, environments.decide(target, conda, config.prepare_environment)
+
+
+def _in_project(project: Project, path: str) -> str:
+    """A dependency file named on the command line, as a path from the project's root."""
+    for base in (os.getcwd(), project.root):
+        place = os.path.join(base, path)
+        if os.path.isfile(place):
+            return os.path.relpath(place, project.root)
+    raise UsageError(f"there is no file {path}", f"paths are looked up in {os.getcwd()} and in {project.root}")
+
+
+def _find_script(project: Project, script: str, folder: str) -> str:
+    """The script as a path from the project's root: named from where the person stands, or from the root."""
+    for base in (folder, project.root):
+        place = os.path.normpath(os.path.join(base, script))
+        if os.path.isfile(place):
+            relative = os.path.relpath(place, project.root)
+            if relative.startswith(os.pardir):
+                raise UsageError(
+                    f"the script {script} is outside the project {project.root}", "move it into the project"
+                )
+            return relative
+    beside = [name for name in os.listdir(project.root) if name.endswith(".py")]
+    guess = nearest(os.path.basename(script), beside)
+    raise UsageError(
+        f"there is no script {script} in {project.root}",
+        f"did you mean {guess}?" if guess else "name a file of the project",
+    )
+
+
+def dry_run(wanted: Wanted, teller: Teller) -> tuple[Plan, list[list[Any]]]:
+    """The plan that a submit would make, and its files; nothing is reserved, sent or started."""
+    decided = decide(wanted)
+    home = Home(default_home())
+    frozen, plan_with = _freeze(decided, home, wanted, teller)
+    ticket = targets.Ticket(DRY_RUN_ID, 0, 0.0, _user())
+    return plan_with(ticket), frozen.entries
+
+
+def submit(wanted: Wanted, teller: Teller) -> tuple[Handle, Machine]:
+    """Freeze the code, hand the plan to a runner on the machine, and return its handle.
+
+    Nothing is left when it fails.
+    """
+    decided = decide(wanted)
+    home = Home(default_home())
+    machine = machines.for_target(decided.spec.target)
+    targets.for_kind(decided.spec.target)
+    reserved = reserve(home, Home(machine.home or home.path).runs, decided.spec.project)
+    store = BlobStore(home.blobs)
+    try:
+        pipe = machine.open("supervise", reserved.run_id)  # it starts up while we read the files
+        try:
+            with UsingBlobs(store):
+                frozen, plan_with = _freeze(decided, home, wanted, teller)
+                parent = os.environ.get("JIG_RUN_ID", "")
+                plan = plan_with(targets.Ticket(reserved.run_id, reserved.number, reserved.created, _user(), parent))
+                _hand_over(pipe, plan, decided, machine, wanted.followed)
+                _serve(pipe, store, frozen, decided.spec.project_root)
+        finally:
+            pipe.close()
+    except Refusal as refusal:
+        reserved.release()
+        if refusal.code == "not-prepared":
+            refusal.hint = f"build it once:  jig experiment prepare -c {wanted.run_config}"
+        raise
+    except BaseException:
+        reserved.release()
+        raise
+    return Handle(reserved.run_id, reserved.folder, plan), machine
+
+
+def prepare(wanted: Wanted, tell: Callable[[str], None]) -> str:
+    """Build the environment of a run configuration now; returns its interpreter's path on the machine."""
+    project = Project.find(wanted.folder)
+    config, target, environment = _environment(project, wanted)
+    machine = machines.for_target(target)
+    pipe = machine.open("prepare")
+    try:
+        log = os.path.join(machine.home or "", "logs", f"prepare-{config.name}.log")
+        pipe.send({"home": machine.home, "environment": _on_machine(environment), "log": log})
+        while True:
+            answer = pipe.answer()
+            if "python" in answer:
+                return str(answer["python"])
+            tell(answer["note"])
+    finally:
+        pipe.close()
+
+
+def _on_machine(environment: environments.Environment) -> dict[str, Any]:
+    """The environment as the runner gets it: with the uv program that this installation of jig brought along."""
+    if environment.kind != "uv":
+        return environment.to_json()
+    from jig.environments.uv import find_uv
+
+    return {**environment.to_json(), "uv_path": find_uv()}
+
+
+def _freeze(
+    decided: Decided, home: Home, wanted: Wanted, teller: Teller
+) -> tuple[snapshot.Snapshot, Callable[[targets.Ticket], Plan]]:
+    """Snapshot and git's answer; returns also the function that makes the plan once the run has its ticket."""
+    spec = decided.spec
+    target = targets.for_kind(spec.target)
+    asked = Asked(spec.project_root)
+    store = BlobStore(home.blobs)
+    cache = snapshot.cache_path(home.path, spec.project_root)
+    frozen = snapshot.take(spec.project_root, store, cache, wanted.large, teller.warn, teller.progress)
+    if all(entry[1] != spec.script for entry in frozen.entries):
+        raise SnapshotError(f"the script {spec.script} is left out by the ignore rules", "see .amlignore or .gitignore")
+    origin, diff = asked.answer()
+    attachments = (("uncommitted.diff", store.put(diff)),) if diff else ()
+    reference = SnapshotRef(frozen.id, frozen.files, frozen.bytes)
+
+    def plan_with(ticket: targets.Ticket) -> Plan:
+        return target.plan(spec, reference, decided.environment, ticket, origin, attachments)
+
+    return frozen, plan_with
+
+
+def _user() -> str:
+    return os.environ.get("USER") or os.environ.get("USERNAME") or str(getattr(os, "getuid", lambda: "")())
+
+
+def _hand_over(pipe: Pipe, plan: Plan, decided: Decided, machine: Machine, followed: bool) -> None:
+    request = {
+        "home": machine.home,
+        "plan": {**plan.to_json(), "environment": _on_machine(plan.environment)},
+        "secrets": decided.secrets,
+        "script_path": machine.script_path(),
+        "followed": followed,
+    }
+    pipe.send(request)
+
+
+def _serve(pipe: Pipe, store: BlobStore, frozen: snapshot.Snapshot, root: str) -> None:
+    """Send the blobs that the runner misses until it answers with the handle."""
+    while True:
+        answer = pipe.answer()
+        if "handle" in answer:
+            return
+        for name in answer["missing"]:
+            _restore_blob(store, name, frozen, root)
+            wire.write_blob_head(pipe.write, name, os.path.getsize(store.place(name)))
+            with open(store.place(name), "rb") as file:
+                while piece := file.read(1 << 20):
+                    pipe.write.write(piece)
+        wire.write_blobs_end(pipe.write)
+
+
+def _restore_blob(store: BlobStore, name: str, frozen: snapshot.Snapshot, root: str) -> None:
+    """A blob that was collected since its file was last hashed is read again, if the file is still the same."""
+    if store.has(name):
+        return
+    for entry in frozen.entries:
+        if entry[0] == "f" and entry[4] == name:
+            with open(os.path.join(root, entry[1]), "rb") as file:
+                if store.put(file.read()) != name:
+                    raise SnapshotError(f"{entry[1]} changed while it was being submitted", "submit again")
+            return
+    from jig.runner import manifest
+
+    store.put(manifest.encode(frozen.entries))

@@ -1,0 +1,85 @@
+"""macOS: no /proc and no subreaper; `ps` tells the process table. Type-checked, not yet run."""
+
+import os
+import sys
+
+from jig.system.posix import detach, lock, pid_exists, put_folder, reserve_space, spawn_piped
+
+assert sys.platform != "win32"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List
+
+__all__ = [
+    "boot_id",
+    "carriers",
+    "descendants",
+    "detach",
+    "inherit_orphans",
+    "is_network_disk",
+    "lock",
+    "oom_kills",
+    "pid_exists",
+    "put_folder",
+    "reserve_space",
+    "spawn_piped",
+]
+
+
+def inherit_orphans() -> None:
+    """Nothing to ask for here: a process that left the tree is found by the run id in its environment instead."""
+
+
+def _table(*columns: str) -> "List[str]":
+    import subprocess
+
+    argv = ["/bin/ps", "-axww"] + [word for column in columns for word in ("-o", column + "=")]
+    return subprocess.check_output(argv).decode(errors="surrogateescape").splitlines()
+
+
+def descendants(root: int) -> "List[int]":
+    """Every living process below `root` (zombies do not count)."""
+    rows = [line.split(None, 2) for line in _table("pid", "ppid", "stat")]
+    found = {root}
+    grew = True
+    while grew:
+        more = {int(pid) for pid, parent, _ in rows if int(parent) in found and int(pid) not in found}
+        grew = bool(more)
+        found |= more
+    dead = {int(pid) for pid, _, state in rows if state.startswith("Z")}
+    return sorted(found - dead - {root})
+
+
+def carriers(variable: str, value: str) -> "List[int]":
+    """Every process of ours whose environment has `variable` set to `value`, except this one."""
+    import subprocess
+
+    wanted = variable + "=" + value
+    lines = subprocess.check_output(["/bin/ps", "-axEww", "-o", "pid=,command="]).decode(errors="surrogateescape")
+    found = []
+    for line in lines.splitlines():
+        pid, _, command = line.strip().partition(" ")
+        if wanted in command.split(" ") and int(pid) != os.getpid():
+            found.append(int(pid))
+    return found
+
+
+def oom_kills() -> int:
+    """macOS does not count its memory kills."""
+    return 0
+
+
+def boot_id() -> str:
+    """A name for this start of this machine: a lock's owner cannot have outlived it."""
+    import subprocess
+
+    return subprocess.check_output(["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"]).decode().strip()
+
+
+def is_network_disk(path: str) -> bool:
+    """Whether the path lies on a disk that other machines see too."""
+    import subprocess
+
+    described = subprocess.run(["/usr/bin/stat", "-f", "%T", path], stdout=subprocess.PIPE, check=False)
+    return described.stdout.strip() in (b"nfs", b"smbfs", b"afpfs", b"webdav")

@@ -1,0 +1,51 @@
+"""A plain process on the machine: no container, no root, the interpreter of the run's environment."""
+
+from __future__ import annotations
+
+import os.path
+
+from jig.environments import Environment
+from jig.errors import JigError
+from jig.plan import PYTHON, Origin, Plan, SnapshotRef
+from jig.spec import RunSpec
+from jig.targets import Ticket
+
+SHARE = "~/.azureml/share"
+
+
+def plan(
+    spec: RunSpec,
+    snapshot: SnapshotRef,
+    environment: Environment,
+    ticket: Ticket,
+    origin: Origin,
+    attachments: tuple[tuple[str, str], ...],
+) -> Plan:
+    """The plan of a Python script in a process of its own."""
+    config = spec.run_config
+    if config.framework != "Python":
+        place = f"aml_config/{config.name}.runconfig" + (f":{config.framework_line}" if config.framework_line else "")
+        why = "asks for PySpark" if config.framework_line else "has no Framework key, and the default is PySpark"
+        raise JigError(
+            f"{place} {why}, which this version of jig does not run yet",
+            f"for a plain Python script write this line into aml_config/{config.name}.runconfig:  Framework: Python",
+        )
+    return Plan(
+        **ticket._asdict(),
+        project=spec.project,
+        project_root=spec.project_root,
+        run_config=config.name,
+        target=spec.target.name,
+        target_kind=spec.target.kind,
+        script=spec.script,
+        arguments=spec.arguments,
+        argv=(PYTHON, spec.script, *spec.arguments),
+        snapshot=snapshot,
+        environment=environment,
+        variables=config.environment_variables,
+        client_variables=config.client_variables,
+        share=os.path.join(spec.target.native_shared_directory or SHARE, spec.project, ""),
+        tracked=config.tracked_run,
+        origin=origin,
+        attachments=attachments,
+    )

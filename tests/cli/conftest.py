@@ -1,0 +1,61 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for system_packages
+
+import jig.cli
+
+HERE = Path(__file__).parent
+SOURCE = Path(jig.cli.__file__).parents[2]
+PROGRAM = f"""#!{sys.executable}
+import json, os, sys
+sys.path[:0] = [{str(SOURCE)!r}, {str(HERE)!r}]
+import jig.cli
+jig.cli.NOUNS["sample"] = "sample_noun"
+jig.cli.SHORT["go"] = ("sample", "submit")
+record = os.environ.get("RECORD_ARGV")
+if record and sys.argv[1:2] != ["__complete"]:
+    with open(record + ".part", "w") as file:
+        json.dump(sys.argv[1:], file)
+    os.rename(record + ".part", record)
+    sys.exit(0)
+sys.exit(jig.cli.main())
+"""
+
+
+@pytest.fixture
+def sample_noun(monkeypatch):
+    """Add the sample noun, and `go` as a short form, to the command line of this process."""
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setitem(jig.cli.NOUNS, "sample", "sample_noun")
+    monkeypatch.setitem(jig.cli.SHORT, "go", ("sample", "submit"))
+    import sample_noun
+
+    return sample_noun
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A `jig` to run as a process; with $RECORD_ARGV it writes what it was given there instead of doing it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    path = folder / "jig"
+    path.write_text(PROGRAM, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def clean_environment(program, tmp_path):
+    """Variables for a process that must not depend on the person who runs the tests."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return {
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm",
+    }
