@@ -72,13 +72,13 @@ class _Walk:
             raise _RulesChanged
         return self.found
 
-    def _folder(self, path: str, prefix: str) -> bool:
-        """Walk one folder; False when nothing in it is kept."""
+    def _folder(self, path: str, prefix: str) -> bool | None:
+        """Walk one folder; False when nothing in it is kept, None when it is a virtual environment."""
         with os.scandir(path) as listing:
             entries = list(listing)
         names = {entry.name for entry in entries}
         if prefix and any(mark in names for mark in ENVIRONMENT_MARKS):
-            return False
+            return None
         ignore_file = self._rules.file_here(prefix, names)
         if ignore_file is not None:
             self._meet_rules(prefix, ignore_file)
@@ -93,9 +93,10 @@ class _Walk:
                 found.skipped.append(place)
             elif is_folder:
                 found.kept.append(place)
-                if not self._folder(entry.path, place + "/"):
+                kept = self._folder(entry.path, place + "/")
+                if kept is False:
                     found.empty.append(place)
-                kept_any = True
+                kept_any = kept_any or kept is not None
             elif entry.is_symlink():
                 found.links[place] = os.readlink(entry.path)
                 kept_any = True

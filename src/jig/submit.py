@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from jig import environments, machines, snapshot, targets
+from jig import machines
 from jig.errors import SnapshotError, UsageError, nearest
 from jig.machines import Machine, Pipe, Refusal
-from jig.origin import Asked
-from jig.plan import Plan, SnapshotRef
-from jig.project import ComputeTarget, Project, RunConfig
+from jig.project import ComputeTarget, CondaSpec, Project, RunConfig
 from jig.runner import wire
-from jig.runner.blobs import BlobStore, UsingBlobs
 from jig.runner.folder import Home, default_home
 from jig.spec import RunSpec, command_line
-from jig.store.reserve import reserve
+from jig.store.reserve import Reserved, reserve
 
+# What is imported inside functions below is imported while the runner, already started, does the same on another core.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from jig import environments, snapshot, targets
+    from jig.plan import Plan
+    from jig.runner.blobs import BlobStore
 
 DRY_RUN_ID = "(none: dry run)"
 
@@ -86,8 +88,12 @@ def _environment(project: Project, wanted: Wanted) -> tuple[RunConfig, ComputeTa
     config = project.run_config(wanted.run_config)
     if wanted.conda_file is not None:
         config = config._replace(conda_file=_in_project(project, wanted.conda_file), conda_file_named=True)
+    from jig import environments
+
     target = project.compute_target(wanted.target or config.target)
-    conda = project.conda(config.conda_file, config.conda_file_named)
+    # Where the person manages the environment the conda file has no say, as in the original.
+    managed = target.managed
+    conda = project.conda(config.conda_file, config.conda_file_named) if managed else CondaSpec(config.conda_file)
     return config, target, environments.decide(target, conda, config.prepare_environment)
 
 
@@ -106,7 +112,7 @@ def _find_script(project: Project, script: str, folder: str) -> str:
         place = os.path.normpath(os.path.join(base, script))
         if os.path.isfile(place):
             relative = os.path.relpath(place, project.root)
-            if relative.startswith(os.pardir):
+            if relative.split(os.sep)[0] == os.pardir:
                 raise UsageError(
                     f"the script {script} is outside the project {project.root}", "move it into the project"
                 )
@@ -121,6 +127,8 @@ def _find_script(project: Project, script: str, folder: str) -> str:
 
 def dry_run(wanted: Wanted, teller: Teller) -> tuple[Plan, list[list[Any]]]:
     """The plan that a submit would make, and its files; nothing is reserved, sent or started."""
+    from jig import targets
+
     decided = decide(wanted)
     home = Home(default_home())
     frozen, plan_with = _freeze(decided, home, wanted, teller)
@@ -136,18 +144,11 @@ def submit(wanted: Wanted, teller: Teller) -> tuple[Handle, Machine]:
     decided = decide(wanted)
     home = Home(default_home())
     machine = machines.for_target(decided.spec.target)
-    targets.for_kind(decided.spec.target)
     reserved = reserve(home, Home(machine.home or home.path).runs, decided.spec.project)
-    store = BlobStore(home.blobs)
     try:
         pipe = machine.open("supervise", reserved.run_id)  # it starts up while we read the files
         try:
-            with UsingBlobs(store):
-                frozen, plan_with = _freeze(decided, home, wanted, teller)
-                parent = os.environ.get("JIG_RUN_ID", "")
-                plan = plan_with(targets.Ticket(reserved.run_id, reserved.number, reserved.created, _user(), parent))
-                _hand_over(pipe, plan, decided, machine, wanted.followed)
-                _serve(pipe, store, frozen, decided.spec.project_root)
+            plan = _hand_over(pipe, decided, machine, wanted, teller, reserved)
         finally:
             pipe.close()
     except Refusal as refusal:
@@ -192,6 +193,11 @@ def _freeze(
     decided: Decided, home: Home, wanted: Wanted, teller: Teller
 ) -> tuple[snapshot.Snapshot, Callable[[targets.Ticket], Plan]]:
     """Snapshot and git's answer; returns also the function that makes the plan once the run has its ticket."""
+    from jig import snapshot, targets
+    from jig.origin import Asked
+    from jig.plan import SnapshotRef
+    from jig.runner.blobs import BlobStore
+
     spec = decided.spec
     target = targets.for_kind(spec.target)
     asked = Asked(spec.project_root)
@@ -214,15 +220,29 @@ def _user() -> str:
     return os.environ.get("USER") or os.environ.get("USERNAME") or str(getattr(os, "getuid", lambda: "")())
 
 
-def _hand_over(pipe: Pipe, plan: Plan, decided: Decided, machine: Machine, followed: bool) -> None:
-    request = {
-        "home": machine.home,
-        "plan": {**plan.to_json(), "environment": _on_machine(plan.environment)},
-        "secrets": decided.secrets,
-        "script_path": machine.script_path(),
-        "followed": followed,
-    }
-    pipe.send(request)
+def _hand_over(
+    pipe: Pipe, decided: Decided, machine: Machine, wanted: Wanted, teller: Teller, reserved: Reserved
+) -> Plan:
+    """Freeze, plan, send, and answer the runner's questions until it has taken the run in."""
+    from jig import targets
+    from jig.runner.blobs import BlobStore, UsingBlobs
+
+    home = Home(default_home())
+    store = BlobStore(home.blobs)
+    with UsingBlobs(store):
+        frozen, plan_with = _freeze(decided, home, wanted, teller)
+        parent = os.environ.get("JIG_RUN_ID", "")
+        plan = plan_with(targets.Ticket(reserved.run_id, reserved.number, reserved.created, _user(), parent))
+        request = {
+            "home": machine.home,
+            "plan": {**plan.to_json(), "environment": _on_machine(plan.environment)},
+            "secrets": decided.secrets,
+            "script_path": machine.script_path(),
+            "followed": wanted.followed,
+        }
+        pipe.send(request)
+        _serve(pipe, store, frozen, decided.spec.project_root)
+    return plan
 
 
 def _serve(pipe: Pipe, store: BlobStore, frozen: snapshot.Snapshot, root: str) -> None:

@@ -1,20 +1,19 @@
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for system_packages
-
 import jig.cli
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(jig.cli.__file__).parents[2]
-PROGRAM = f"""#!{sys.executable}
+PROGRAM = f"""
 import json, os, sys
-sys.path[:0] = [{str(SOURCE)!r}, {str(HERE)!r}]
+sys.path[:0] = [{str(SOURCE)!r}, {str(ROOT)!r}]
 import jig.cli
-jig.cli.NOUNS["sample"] = "sample_noun"
+jig.cli.NOUNS["sample"] = "tests.cli.sample_noun"
 jig.cli.SHORT["go"] = ("sample", "submit")
 record = os.environ.get("RECORD_ARGV")
 if record and sys.argv[1:2] != ["__complete"]:
@@ -29,12 +28,8 @@ sys.exit(jig.cli.main())
 @pytest.fixture
 def sample_noun(monkeypatch):
     """Add the sample noun, and `go` as a short form, to the command line of this process."""
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setitem(jig.cli.NOUNS, "sample", "sample_noun")
+    monkeypatch.setitem(jig.cli.NOUNS, "sample", "tests.cli.sample_noun")
     monkeypatch.setitem(jig.cli.SHORT, "go", ("sample", "submit"))
-    import sample_noun
-
-    return sample_noun
 
 
 @pytest.fixture
@@ -42,8 +37,9 @@ def program(tmp_path):
     """A `jig` to run as a process; with $RECORD_ARGV it writes what it was given there instead of doing it."""
     folder = tmp_path / "bin"
     folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     path = folder / "jig"
-    path.write_text(PROGRAM, encoding="utf-8")
+    path.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(folder / "program.py")])} "$@"\n')
     path.chmod(0o755)
     return path
 

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from jig.cli.grammar import Argument, Args, Command, Group, Option
+from jig.cli.grammar import Args, Argument, Command, Group, Option
 from jig.cli.show import show
 from jig.errors import JigError, UsageError
 

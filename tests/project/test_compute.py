@@ -69,9 +69,7 @@ def test_an_empty_file(faults, text):
 
 def test_type_is_required(faults):
     message = f"`type` is missing: it must be {KINDS}"
-    assert faults("x.compute", "address: a\nusername: u\n") == [
-        (1, "type", message, "add a line `type: remotedocker`")
-    ]
+    assert faults("x.compute", "address: a\nusername: u\n") == [(1, "type", message, "add a line `type: remotedocker`")]
 
 
 @pytest.mark.parametrize("text", ["{}", "type:\n", "cluster:\nnative:\n"])

@@ -157,7 +157,9 @@ def test_an_argument_must_be_one_text(faults):
 
 
 def test_data_source_settings(faults):
-    text = "DataSourceSettings:\n  a.dsource:\n    Samplin:\n      Sample: x\n  b.dsource: x\nDataSourceSubstitutions: 1\n"
+    text = (
+        "DataSourceSettings:\n  a.dsource:\n    Samplin:\n      Sample: x\n  b.dsource: x\nDataSourceSubstitutions: 1\n"
+    )
     found = faults("x.runconfig", text)
     assert [(line, key, fix) for line, key, _, fix in found] == [
         (3, "DataSourceSettings.a.dsource.Samplin", "did you mean `Sampling`?"),

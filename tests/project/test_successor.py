@@ -1,16 +1,14 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jig.errors import ProjectError
 from jig.project import RunConfig
-from jig.project.successor import _quote, converted, is_successor
+from jig.project.successor import converted, is_successor, quote
 from jig.project.yaml import parse
 
 
 def test_the_successors_schema_is_named_and_converted(sample, project):
-    import pytest
-
-    from jig.errors import ProjectError
-
     with pytest.raises(ProjectError) as caught:
         sample("successor").run_config("docker")
     (fault,) = caught.value.faults
@@ -54,13 +52,13 @@ def test_small_letters_alone_are_misspelt_keys(faults):
 
 def test_odd_shapes_convert_to_something():
     for text in ("script: [a]\n", "arguments: a b\n", "environment: x\nhistory: [1]\n", "environment: {docker: 3}\n"):
-        root = parse(text, "f").root
+        root = parse(text, "f")[0]
         assert is_successor(root)
         assert "Framework: Python" in converted(root)
-    assert 'ArgumentVector: [a, b]' in converted(parse("arguments: a b\n", "f").root)
+    assert "ArgumentVector: [a, b]" in converted(parse("arguments: a b\n", "f")[0])
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_a_quoted_text_reads_back_as_itself(text):
-    node = parse(f"Target: {_quote(text)}", "f").root.children[1]
+    node = parse(f"Target: {quote(text)}", "f")[0].children[1]
     assert (node.kind != "null", node.text) == (True, text)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from jig.errors import ProjectError
 from jig.project.yaml import parse
 
 
@@ -10,7 +11,9 @@ def no_space(key):
 
 
 def test_a_missing_space_after_the_colon(faults):
-    text = "Target: local\nFramework:Python\nTrackedRun:false\nEnvironmentVariables:\n  A: b\n  TOKEN:secret\ncolor: red\n"
+    text = (
+        "Target: local\nFramework:Python\nTrackedRun:false\nEnvironmentVariables:\n  A: b\n  TOKEN:secret\ncolor: red\n"
+    )
     assert faults("x.runconfig", text)[:3] == [
         (2, "Framework", no_space("Framework"), "write `Framework: Python`"),
         (3, "TrackedRun", no_space("TrackedRun"), "write `TrackedRun: false`"),
@@ -96,7 +99,8 @@ def test_a_value_that_swallowed_the_next_key(faults, text, line, fix):
 
 
 def test_every_missing_comma_is_named(faults):
-    text = '{\n"ArgumentVector": ["a"]\n"Target": "x"\n"Framework": "Scala",\n"EnvironmentVariables": {"T": "s3" "U": "x"}}'
+    variables = '"EnvironmentVariables": {"T": "s3" "U": "x"}'
+    text = '{\n"ArgumentVector": ["a"]\n"Target": "x"\n"Framework": "Scala",\n' + variables + "}"
     found = faults("x.runconfig", text)
     assert [(line, key) for line, key, _, _ in found] == [(2, ""), (3, "Target"), (4, "Framework"), (5, "T")]
     assert "s3" not in str(found[3])
@@ -114,11 +118,13 @@ def test_every_missing_comma_is_named(faults):
     ],
 )
 def test_commas_that_are_where_they_belong(text):
-    assert parse(text, "f").faults == ()
+    assert parse(text, "f")[1] == []
 
 
 def test_a_value_that_ran_on_outside_braces(faults):
-    found = faults("x.runconfig", 'PrepareEnvironment: true. "Framework":"PySpark"\nTarget: local\n  TrackedRun:false\n')
+    found = faults(
+        "x.runconfig", 'PrepareEnvironment: true. "Framework":"PySpark"\nTarget: local\n  TrackedRun:false\n'
+    )
     assert [(line, key, message) for line, key, message, _ in found] == [
         (
             1,
@@ -150,9 +156,7 @@ def test_the_same_list_with_no_space_either(faults):
 @pytest.mark.parametrize("indent", ["", "    "])
 def test_data_source_settings_without_nesting(faults, indent):
     text = f"DataSourceSettings:\n{indent}my.dsource:\n{indent}Sampling:\n{indent}Sample: Top5\nTargets: x\n"
-    fix = (
-        "write\n        DataSourceSettings:\n          my.dsource:\n            Sampling:\n              Sample: Top5"
-    )
+    fix = "write\n        DataSourceSettings:\n          my.dsource:\n            Sampling:\n              Sample: Top5"
     message = "the lines of `DataSourceSettings` are not nested: each must be indented under the one above"
     assert faults("x.runconfig", text) == [
         (2, "DataSourceSettings.my.dsource", message, fix),
@@ -183,9 +187,9 @@ def test_tabs_as_indentation(faults):
     ],
 )
 def test_tabs_that_do_no_harm(text, pure):
-    parsed = parse(text, "f", pure)
-    assert parsed.faults == ()
-    assert [(key.text, value.text) for key, value in parsed.root.pairs()] == [("Target", "x")]
+    root, faults = parse(text, "f", pure)
+    assert faults == []
+    assert [(key.text, value.text) for key, value in root.pairs()] == [("Target", "x")]
 
 
 def test_dots_copied_from_an_article(faults):
@@ -194,3 +198,17 @@ def test_dots_copied_from_an_article(faults):
         (2, "", "`...` ends the file here", "delete the line"),
         (4, "nvidia_docker", "`nvidia_docker` is not a key of a .compute file", "did you mean `nvidiaDocker`?"),
     ]
+
+
+@pytest.mark.parametrize("banner", ["#" * 5000, "# " * 5000, "#\n" * 5000, " \n" * 5000])
+def test_long_comments_are_read_at_once(banner):
+    root, faults = parse(f"{banner}\nTarget: x\n", "f")
+    assert ([node.text for node in root.children], faults) == (["Target", "x"], [])
+
+
+@pytest.mark.parametrize(
+    "line", ["...\n", "<<<<<<< a\n", "\x07\n", "a:b\n", "a: [\n", "\ta\n", '{"a": x "b": y\n', "a: |x\n"]
+)
+def test_a_file_full_of_one_mistake_is_refused_in_reasonable_time(line):
+    with pytest.raises(ProjectError):
+        raise ProjectError(parse(line * 20_000 + "a: b\n", "f")[1])

@@ -29,7 +29,7 @@ class Script:
         lay_out(self.modules)
 
     def __call__(self, code: str, *argv: str, path: tuple[object, ...] = (), rc: int = 0, **env: str) -> str:
-        """What the code printed; stderr is in `.stderr` then. `path` stands behind our folder, as site-packages does."""
+        """What the code printed; stderr is in `.stderr`. `path` stands behind our folder, as site-packages does."""
         done = subprocess.run(
             [PYTHON, "-c", code, *argv],
             cwd=self.run_dir / "work",

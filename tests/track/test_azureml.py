@@ -157,6 +157,31 @@ for _ in range(2):
     assert script(code, path=(site,)) == "No module named 'no_such_module'\n" * 2
 
 
+# What setuptools' declare_namespace does, in short: it runs every `__init__` of that name into one module.
+DECLARE = """
+def declare_namespace(name, declared=set()):
+    import os, sys
+    if name in declared:
+        return
+    declared.add(name)
+    found = [os.path.join(entry, name) for entry in sys.path if os.path.isdir(os.path.join(entry, name))]
+    for folder in found:
+        with open(os.path.join(folder, "__init__.py")) as file:
+            exec(compile(file.read(), folder, "exec"), sys.modules[name].__dict__)
+    sys.modules[name].__path__ = found
+"""
+
+
+def test_portions_declared_with_setuptools(script, tmp_path):
+    site = tmp_path / "site"
+    remember = "import sys; sys.first = getattr(sys, 'first', sys.modules[__name__])\n"
+    package(site, init=remember + "__import__('declare').declare_namespace(__name__)\n", core="")
+    (site / "declare.py").write_text(DECLARE)
+    code = "import sys, azureml, azureml.core; print(azureml is sys.first, azureml.__path__)" + LOG
+    assert script(code, path=(site,)) == f"True {[str(site / 'azureml'), str(script.modules / 'azureml')]}\n"
+    assert script.values() == [{"Accuracy": 0.5}]
+
+
 def test_a_run_inside_a_run_has_our_folder_twice(script, tmp_path):
     lay_out(tmp_path / "outer")
     site = package(tmp_path / "site", init=PKGUTIL, core="")

@@ -12,6 +12,11 @@ OUTSIDE = (
 )
 
 
+def shown(path):
+    """The path as a message shows it: on one line."""
+    return str(path).replace("\n", "\\n")
+
+
 def test_outside_a_run_it_does_nothing_and_says_so_once(script):
     code = """
 import jig
@@ -133,7 +138,8 @@ def test_a_full_disk_is_told_once_and_the_script_goes_on(script):
     out = script("import jig\nfor n in range(3): jig.log('n', n)\nprint('went on')")
     assert out == "went on\n"
     assert script.stderr == (
-        f"jig: METRICS ARE BEING LOST: {script.run_dir}/metrics.jsonl: No space left on device; the script goes on\n"
+        f"jig: METRICS ARE BEING LOST: {shown(script.run_dir)}/metrics.jsonl: "
+        "No space left on device; the script goes on\n"
     )
 
 
@@ -175,7 +181,7 @@ def test_a_run_folder_that_is_gone_is_told_once_and_not_made_again(script):
         script("import jig; jig.log('n', 1); jig.log('n', 2); print('went on')", JIG_RUN_DIR=str(gone)) == "went on\n"
     )
     assert script.stderr == (
-        f"jig: METRICS ARE BEING LOST: {gone}/metrics.jsonl: No such file or directory; the script goes on\n"
+        f"jig: METRICS ARE BEING LOST: {shown(gone)}/metrics.jsonl: No such file or directory; the script goes on\n"
     )
     assert not gone.exists()
 

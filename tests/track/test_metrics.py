@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from decimal import Decimal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,14 @@ finite_or_not = st.floats(allow_nan=True, allow_infinity=True)
 scalars = st.none() | st.booleans() | st.integers() | finite_or_not | st.text()
 values = st.recursive(st.booleans() | st.integers() | finite_or_not | st.text(), st.lists, max_leaves=5)
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
+
+
+class Unhashable:
+    def __hash__(self):
+        raise RuntimeError("no")
+
+    def __repr__(self):
+        return "<unhashable>"
 
 
 def logged(run_dir):
@@ -48,6 +57,9 @@ def same(left, right):
         ),
         (lambda: jig.log({3: 1}), {"values": {"3": 1}}),
         (lambda: jig.log(["no", "name"], 1), {"values": {"['no', 'name']": 1}}),
+        (lambda: jig.log(["no", "name"], 1, loss=2), {"values": {"['no', 'name']": 1, "loss": 2}}),
+        (lambda: jig.log(Unhashable(), 1), {"values": {"<unhashable>": 1}}),
+        (lambda: jig.log("loss", 1, step=Decimal(7)), {"step": 7.0, "values": {"loss": 1}}),
         (lambda: jig.log("loss", 1, step=2.5), {"step": 2.5, "values": {"loss": 1}}),
         (lambda: jig.log("loss", 1, step=10**20), {"step": 10**20, "values": {"loss": 1}}),
         (lambda: jig.log("loss", 1, step=-1), {"step": -1, "values": {"loss": 1}}),
@@ -88,7 +100,7 @@ def test_a_call_that_cannot_be_understood_is_told_once_and_not_raised(run_dir, c
     assert logged(run_dir) == [{"values": {"still": 1}}]
 
 
-@pytest.mark.parametrize("step", ["3", math.nan, -math.inf, True, [1], ""])
+@pytest.mark.parametrize("step", ["3", math.nan, -math.inf, True, [1], "", {}, 1j])
 def test_a_step_that_is_no_number_is_left_out(run_dir, step, capsys):
     jig.log("loss", 1, step=step)
     assert logged(run_dir) == [{"values": {"loss": 1}}]

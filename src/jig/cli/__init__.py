@@ -1,6 +1,7 @@
 """The command line: finds the command that was named, runs it, and is the one place where errors end.
 
-Only the module of the noun that was named is imported, and `jig --version` imports nothing: start-up is felt at every call.
+Only the module of the noun that was named is imported, and `jig --version` imports nothing more than this one:
+start-up is felt at every call.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ def main(argv: list[str] | None = None) -> int:
         if not (_reader_is_gone(sys.stdout) or _reader_is_gone(sys.stderr)):
             raise
         code = READER_GONE
+    except OSError as error:
+        if not _is_full(error):
+            raise
+        code = _report_full(error)
     return _flush(code)
 
 
@@ -169,12 +174,14 @@ def _dispatch(words: list[str]) -> int:
         debug = args.flag("debug")
         return found.node.run(args)
     except JigError as error:
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what was said before the error stands before it
         _report(error, debug)
         return error.exit_code
 
 
 def _show_help(found: Found, asked: bool) -> int:
-    """Help that was asked for is data, on stdout; a command line that stops short is a mistake that gets it on stderr."""
+    """Help that was asked for goes to stdout; a command line that stops short is a mistake, and gets it on stderr."""
     from jig.cli.grammar import Group
     from jig.cli.help import command_help, described, group_help, overview
     from jig.cli.terminal import width_of
@@ -198,8 +205,6 @@ def _show_help(found: Found, asked: bool) -> int:
 
 def _report(error: JigError, debug: bool) -> None:
     """Tell a person what went wrong and what to do."""
-    if sys.stdout is not None:
-        sys.stdout.flush()  # what was said before the error stands before it
     if sys.stderr is None:
         return
     from jig.cli.terminal import coloured, printable
@@ -231,13 +236,36 @@ def _reader_is_gone(stream: TextIO | None) -> bool:
         stream.flush()
     except BrokenPipeError:
         return True
+    if sys.platform == "win32":  # no poll there, and the flush has told already
+        return False
     import select
 
-    if not hasattr(select, "poll"):  # Windows, where a flush has told already
+    try:
+        descriptor = stream.fileno()
+    except OSError:  # a stream in memory
         return False
     poll = select.poll()
-    poll.register(stream.fileno(), 0)
+    poll.register(descriptor, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _is_full(error: OSError) -> bool:
+    """A full disk is not a bug, wherever it is met."""
+    import errno
+
+    return error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+def _report_full(error: OSError) -> int:
+    from jig.errors import JigError
+
+    place = f" ({error.filename})" if error.filename else ""
+    failure = JigError(
+        f"nothing more could be written: {error.strerror}{place}",
+        "make room on the disk that jig, or the output of this command, is written to",
+    )
+    _report(failure, debug=False)
+    return failure.exit_code
 
 
 def _flush(code: int) -> int:
@@ -250,14 +278,8 @@ def _flush(code: int) -> int:
         except OSError as error:
             # The interpreter flushes once more when it ends, and would complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            if code != INTERRUPTED:
-                code = READER_GONE
             if not isinstance(error, BrokenPipeError):
-                from jig.errors import JigError
-
-                failure = JigError(
-                    f"the output could not be written: {error.strerror}", "the place it is redirected to may be full"
-                )
-                _report(failure, debug=False)
-                code = failure.exit_code
+                code = _report_full(error)
+            elif code != INTERRUPTED:
+                code = READER_GONE
     return code

@@ -1,7 +1,7 @@
 """What may come next on a command line: the answer to the hidden `jig __complete SHELL WORD...`.
 
-Each line of the answer is a candidate, a tab, and what it is (or only the candidate). A line with nothing before the tab
-tells the shell to complete by itself: `\\tfile` for files, `\\tdir` for folders.
+Each line of the answer is a candidate, a tab, and what it is (or only the candidate). A line with nothing before the
+tab tells the shell to complete by itself: `\\tfile` for files, `\\tdir` for folders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def answer(words: list[str]) -> int:
     else:
         if shell == "fish" and typed:  # fish hands over the last word with its quotes
             typed[-1] = split(typed[-1]).words[-1]
-        lines = [f"{name}\t{about}" if about else name for name, about in candidates(typed or [""])]
+        lines = [f"{name}\t{' '.join(about.split())}" if about else name for name, about in candidates(typed or [""])]
     sys.stdout.writelines(line + "\n" for line in lines)
     return 0
 
@@ -125,7 +125,9 @@ def _named(kind: str, current: str, reader: Reader) -> list[Candidate]:
         names = sorted((name for name in names if name.startswith(current)), key=_age, reverse=True)[:MOST_RUNS]
     elif kind == "template":
         folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "templates")
-        names = sorted(name for name in _listed(folder) if name[:1] not in "._" and os.path.isdir(os.path.join(folder, name)))
+        names = sorted(
+            name for name in _listed(folder) if name[:1] not in "._" and os.path.isdir(os.path.join(folder, name))
+        )
     # An answer is lines of text: a name that does not fit on one is left out.
     return [(name, "") for name in names if name.startswith(current) and printable(name) == name]
 

@@ -86,11 +86,9 @@ def watch(folder: RunFolder, machine: Machine, display: Display) -> runs.Run | N
 
 def _leave(folder: RunFolder, machine: Machine, display: Display) -> bool:
     """After Ctrl-C: say how to come back; True when the second one asked to cancel and the run has ended."""
-    display.say(
-        f"\njig: the run goes on.  follow: jig logs -f {folder.id}   cancel: jig cancel {folder.id}".lstrip("\n")
-    )
-    display.say("jig: press Ctrl-C again within 2 s to cancel it")
     try:
+        display.say(f"jig: the run goes on.  follow: jig logs -f {folder.id}   cancel: jig cancel {folder.id}")
+        display.say("jig: press Ctrl-C again within 2 s to cancel it")
         time.sleep(SECOND_INTERRUPT_S)
     except KeyboardInterrupt:
         display.say("jig: canceling …")

@@ -155,7 +155,8 @@ class Args:
         self._values = values
 
     def _declared(self, dest: str) -> Option | Argument:
-        for item in (*options_of(self._command), *self._command.arguments):
+        items: tuple[Option | Argument, ...] = (*options_of(self._command), *self._command.arguments)
+        for item in items:
             if item.dest == dest:
                 return item
         raise KeyError(f"{self._command.name} declares no option or argument {dest!r}")
@@ -205,10 +206,10 @@ def title(item: Option | Argument) -> str:
 
 
 def usage_error(message: str, command: Command, path: str, advice: str = "") -> UsageError:
-    """A UsageError whose hint is the advice and the command's usage line."""
+    """A UsageError whose hint is the advice, where there is any, and the command's usage line."""
     from jig.cli.help import usage  # imported here: only a mistake needs it
 
-    return UsageError(message, "\n".join(filter(None, (advice, usage(command, path)))))
+    return UsageError(message, f"{advice or f'`{path} --help` tells what it takes'}\n{usage(command, path)}")
 
 
 class Reader:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 INDENT = "  "
 NARROWEST = 40
-LEFT_MOST = 26  # a left column wider than this moves its text to the next line
+WIDEST_LEFT = 26  # what is wider has its text on the next line
 
 
 def usage(command: Command, path: str) -> str:
@@ -30,29 +30,31 @@ def command_help(command: Command, path: str, width: int, also: str = "") -> str
     """All about one command; `also` is another way to call the same one."""
     width = max(width, NARROWEST)
     own = [option for option in options_of(command) if option not in COMMON and not option.hidden]
+    sections = [
+        ("Arguments", [(argument.metavar, argument.help) for argument in command.arguments]),
+        ("Options", [(_left(option), _right(option)) for option in own]),
+        ("Every command", [(_left(option), option.help) for option in COMMON]),
+    ]
     parts = [
         usage(command, path) + (f"\nalso:  {also}" if also else ""),
         _prose(command.help, width),
-        _section("Arguments", [(argument.metavar, argument.help) for argument in command.arguments], width),
-        _section("Options", [(_left(option), _right(option)) for option in own], width),
-        _section("Every command", [(_left(option), option.help) for option in COMMON], width),
+        _sections(sections, width),
     ]
     if command.examples:
         parts.append("\n".join(["Examples:", *(INDENT + example for example in command.examples)]))
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def group_help(group: Group, path: str, width: int) -> str:
     """The commands of a noun."""
     width = max(width, NARROWEST)
-    rows = [(member.name, described(member)) for member in group.commands]
     parts = [
         f"usage: {path} COMMAND [options]",
         _prose(group.help, width),
-        _section("Commands", rows, width),
-        f"`{path} COMMAND --help` tells all about one of them.",
+        _sections([("Commands", [(member.name, described(member)) for member in group.commands])], width),
+        _prose(f"`{path} COMMAND --help` tells all about one of them.", width),
     ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def overview(sections: Sequence[tuple[str, Sequence[tuple[str, str]]]], width: int) -> str:
@@ -60,8 +62,8 @@ def overview(sections: Sequence[tuple[str, Sequence[tuple[str, str]]]], width: i
     width = max(width, NARROWEST)
     parts = [
         "usage: jig COMMAND [options]",
-        *(_section(heading, rows, width) for heading, rows in sections),
-        "`jig COMMAND --help` tells all about one of them; `jig --version` tells the version.",
+        _sections(sections, width),
+        _prose("`jig COMMAND --help` tells all about one of them; `jig --version` tells the version.", width),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -111,11 +113,14 @@ def _prose(text: str, width: int) -> str:
     return "\n\n".join(paragraphs)
 
 
-def _section(heading: str, rows: Sequence[tuple[str, str]], width: int) -> str:
-    if not rows:
-        return ""
-    widest = max((display_width(left) for left, _ in rows if display_width(left) <= LEFT_MOST), default=LEFT_MOST)
-    column = len(INDENT) + widest + 2
+def _sections(sections: Sequence[tuple[str, Sequence[tuple[str, str]]]], width: int) -> str:
+    """Headings with rows of two columns; the right one starts at the same place in all of them."""
+    lefts = [display_width(left) for _, rows in sections for left, _ in rows]
+    column = len(INDENT) + max((left for left in lefts if left <= WIDEST_LEFT), default=WIDEST_LEFT) + 2
+    return "\n\n".join(_section(heading, rows, column, width) for heading, rows in sections if rows)
+
+
+def _section(heading: str, rows: Sequence[tuple[str, str]], column: int, width: int) -> str:
     lines = [heading + ":"]
     for left, right in rows:
         head = INDENT + left

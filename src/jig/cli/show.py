@@ -11,14 +11,15 @@ from jig.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import TextIO, TypeAlias
 
-    Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
+    Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
 
 WIDEST_CELL = 60
 NARROWEST_CELL = 8
 GAP = "  "
+NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 def show(
@@ -59,14 +60,14 @@ def show(
 
 def _search(query: str, value: Json) -> Json:
     import jmespath
-    from jmespath.exceptions import JMESPathError, LexerError, ParseError
+    from jmespath.exceptions import JMESPathError
 
     advice = "JMESPath is described at https://jmespath.org; for example --query \"[?status=='Completed'].run_id\""
     try:
         found: Json = jmespath.search(query, value)
-    except JMESPathError as error:
-        place = error.lex_position if isinstance(error, ParseError) else None
-        place = error.lexer_position if isinstance(error, LexerError) else place
+        json.dumps(found)  # an expression such as &a is a result to jmespath, but no value
+    except (JMESPathError, TypeError) as error:  # TypeError: it also compares what cannot be compared
+        place = getattr(error, "lex_position", getattr(error, "lexer_position", None))
         if place is None:
             raise UsageError(f"--query could not be answered: {error}", advice) from error
         before = display_width(printable(query[:place]))
@@ -87,7 +88,7 @@ def _same_rows(found: Json, value: Json) -> bool:
 def _finite(value: Json) -> Json:
     """The value with NaN and the infinities as strings: JSON has no numbers for them."""
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return NOT_FINITE[0 if math.isnan(value) else 1 if value > 0 else 2]
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -129,19 +130,19 @@ def _coloured(text: str) -> str:
 def _yaml(value: Json, stream: TextIO) -> str:
     import yaml
 
-    unicode = _encodable(json.dumps(value, ensure_ascii=False), stream)
-    text: str = yaml.safe_dump(value, allow_unicode=unicode, sort_keys=False, default_flow_style=False)
+    plain = json.dumps(value, ensure_ascii=False)
+    readable = _encodable(plain, stream) and not any(map(_acts, map(ord, set(plain))))
+    text: str = yaml.safe_dump(value, allow_unicode=readable, sort_keys=False, default_flow_style=False)
     return text.removesuffix("...\n")  # the end mark that a bare scalar gets
 
 
 def _rows(value: Json, columns: Sequence[str] | None) -> tuple[list[str], list[list[Json]]]:
     """Header and rows; no header where the rows have no names for their cells."""
-    items = value if isinstance(value, list) else [value]
-    if items and all(isinstance(item, dict) for item in items):
-        names = list(columns) if columns is not None else list(dict.fromkeys(key for item in items for key in item))
-        return names, [[item.get(name) for name in names] for item in items]
-    if not items and columns is not None:
-        return list(columns), []
+    items: list[Json] = value if isinstance(value, list) else [value]
+    records = [item for item in items if isinstance(item, dict)]
+    if len(records) == len(items) and (items or columns is not None):
+        names = list(columns) if columns is not None else list(dict.fromkeys(key for item in records for key in item))
+        return names, [[item.get(name) for name in names] for item in records]
     return [], [list(item) if isinstance(item, list) else [item] for item in items]
 
 
@@ -172,7 +173,7 @@ def _table(value: Json, columns: Sequence[str] | None, width: int | None, whole:
 
 
 def _grid(header: list[str], rows: list[list[Json]], width: int | None, whole: set[int]) -> str:
-    count = max(map(len, [header, *rows]), default=0)
+    count = max([len(header), *map(len, rows)])
     cells = [[_short(cell) for cell in row] + [""] * (count - len(row)) for row in rows]
     head = [printable(name) for name in header]
     widths = [max(map(display_width, column)) for column in zip(*([head] if head else []), *cells, strict=True)]
@@ -197,7 +198,9 @@ def _narrow(widths: list[int], width: int, whole: set[int]) -> None:
 
 def _numeric(column: list[Json]) -> bool:
     filled = [cell for cell in column if cell is not None]
-    return bool(filled) and all(isinstance(cell, (int, float)) and not isinstance(cell, bool) for cell in filled)
+    return bool(filled) and all(
+        (isinstance(cell, (int, float)) and not isinstance(cell, bool)) or cell in NOT_FINITE for cell in filled
+    )
 
 
 def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:

@@ -161,7 +161,8 @@ def box(title: str, rows: Sequence[tuple[str, str]], width: int, encoding: str |
     lines: list[str] = []
     for key, value in shown:
         head = _pad(cut(key, key_width, ellipsis), key_width)
-        for part in wrap(value, room - key_width - 2) or [""]:
+        left = room - key_width - 2
+        for part in [value] if display_width(value) <= left else wrap(value, left):
             lines.append(f"{head}  {part}".rstrip())
             head = " " * key_width
     heading = cut(printable(title), room - 2, ellipsis)
@@ -204,9 +205,9 @@ def human_bytes(count: int) -> str:
     """A size in decimal units: `512 B`, `12.3 MB`."""
     if count < 1000:
         return f"{count} B"
-    size = float(count)
-    for unit in ("kB", "MB", "GB", "TB", "PB"):
+    size = count / 1000
+    units = ["PB", "TB", "GB", "MB", "kB"]
+    while round(size, 1) >= 1000 and len(units) > 1:
         size /= 1000
-        if round(size, 1) < 1000:
-            break
-    return f"{size:.1f} {unit}"
+        units.pop()
+    return f"{size:.1f} {units[-1]}"

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jig.project import keys
-from jig.project.schema import Item, Place, Section
+from jig.project.schema import Place, Section
 from jig.project.yaml import LIST, MAP, NULL, PLAIN, QUOTED, Node
 
 ENVIRONMENT_NAME = "project_environment"
 
-Requirement = Item
+
+class Requirement(NamedTuple):
+    """A package, or a line for pip, and where it stands in the file."""
+
+    text: str
+    line: int
 
 
 class CondaSpec(NamedTuple):
@@ -114,8 +119,8 @@ def _is_pin(node: Node) -> bool:
     return len(node.children) == 2 and node.children[0].text != "pip" and node.children[1].kind in (PLAIN, QUOTED)
 
 
-def _trimmed(items: tuple[Item, ...]) -> list[Item]:
-    return [Item(item.text.strip(), item.line) for item in items]
+def _trimmed(items: list[tuple[str, int]]) -> list[Requirement]:
+    return [Requirement(text.strip(), line) for text, line in items]
 
 
 def _texts_by_key(section: Section) -> tuple[tuple[str, str], ...]:

@@ -55,7 +55,7 @@ def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
     config = RunConfig(
         name=name,
         target=_target(section) or name,
-        argument_vector=tuple(item.text for item in arguments)
+        argument_vector=tuple(text for text, _ in arguments)
         if section.value("ArgumentVector") is not None
         else ("$file",),
         environment_variables=variables,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jig.errors import Fault, ProjectError, nearest
 from jig.project import keys
 from jig.project.yaml import LIST, MAP, NULL, PLAIN, Node, read
@@ -11,13 +9,6 @@ from jig.project.yaml import LIST, MAP, NULL, PLAIN, Node, read
 _TRUE = ("true", "yes", "on")
 _FALSE = ("false", "no", "off")
 _KIND_WORDS = {LIST: "a list", MAP: "a map of keys", NULL: "nothing"}
-
-
-class Item(NamedTuple):
-    """A text and the line it stands on."""
-
-    text: str
-    line: int
 
 
 class Section:
@@ -113,16 +104,16 @@ class Section:
         self.fault(key, f"`{key}` must be a list, but found {found}", f"write `{key}: {example}`")
         return ()
 
-    def texts(self, key: str) -> tuple[Item, ...]:
-        """The texts of a list with their lines, () when the key is absent or null."""
+    def texts(self, key: str) -> list[tuple[str, int]]:
+        """The texts of a list with their lines, none when the key is absent or null."""
         found = []
         for node in self.items(key):
             if node.kind == NULL or not node.is_scalar:
                 message = f"each item of `{key}` must be one text, but found {_KIND_WORDS[node.kind]}"
                 self.place.fault(node.line, self.path(key), message)
             else:
-                found.append(Item(node.text, node.line))
-        return tuple(found)
+                found.append((node.text, node.line))
+        return found
 
     def section(self, key: str, known: tuple[str, ...] | None) -> Section:
         """The map of a key, empty when it is absent or null."""
@@ -185,9 +176,9 @@ class Place:
 
     def open(self, path: str, cache_dir: str | None) -> Node | None:
         """Reads the file; the traps that were stepped over are noted."""
-        parsed = read(path, cache_dir, self.file)
-        self.faults += parsed.faults
-        return parsed.root
+        root, faults = read(path, cache_dir, self.file)
+        self.faults += faults
+        return root
 
     def close(self) -> None:
         """Raises every noted fault at once, in the order of the file."""

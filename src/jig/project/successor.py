@@ -50,7 +50,7 @@ def converted(root: Node) -> list[str]:
     lines = []
     target = _text(root, "target")
     if target:
-        lines.append(f"Target: {_quote(target)}")
+        lines.append(f"Target: {quote(target)}")
     framework = _text(root, "framework") or "Python"
     lines.append(f"Framework: {'PySpark' if framework.lower() == 'pyspark' else 'Python'}")
     script = _text(root, "script")
@@ -61,15 +61,15 @@ def converted(root: Node) -> list[str]:
     elif arguments is not None and arguments.is_scalar:
         words += arguments.text.split()
     if words:
-        lines.append(f"ArgumentVector: [{', '.join(_quote(word) for word in words)}]")
+        lines.append(f"ArgumentVector: [{', '.join(quote(word) for word in words)}]")
     variables = _at(root, "environment", "environmentVariables")
     pairs = list(variables.pairs()) if variables is not None and variables.kind == MAP else []
     if pairs:
         lines.append("EnvironmentVariables:")
-        lines += [f"  {_quote(key.text)}: {_quote(value.text)}" for key, value in pairs if value.is_scalar]
+        lines += [f"  {quote(key.text)}: {quote(value.text)}" for key, value in pairs if value.is_scalar]
     conda = _text(root, "environment", "python", "condaDependenciesFile")
     if conda:
-        lines.append(f"CondaDependenciesFile: {_quote(conda)}")
+        lines.append(f"CondaDependenciesFile: {quote(conda)}")
     prepare = _text(root, "prepareEnvironment") or _text(root, "autoPrepareEnvironment") or "true"
     lines.append(f"PrepareEnvironment: {'false' if prepare.lower() == 'false' else 'true'}")
     if (_text(root, "history", "enabled") or "").lower() == "false":
@@ -82,12 +82,12 @@ def _compute(root: Node) -> list[str]:
     lines = []
     image = _text(root, "environment", "docker", "baseImage")
     if image:
-        lines.append(f"baseDockerImage: {_quote(image)}")
+        lines.append(f"baseDockerImage: {quote(image)}")
     if (_text(root, "environment", "docker", "gpuSupport") or "").lower() == "true":
         lines.append("nvidiaDocker: true")
     mode = _text(root, "hdi", "yarnDeployMode")
     if mode:
-        lines.append(f"yarnDeployMode: {_quote(mode)}")
+        lines.append(f"yarnDeployMode: {quote(mode)}")
     return lines
 
 
@@ -105,7 +105,7 @@ def _text(root: Node, *path: str) -> str | None:
     return None if node is None or not node.is_scalar or node.kind == NULL else node.text
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     """The text as YAML: bare where that is safe, else in double quotes."""
     if text and text[0].isalnum() and all(c.isascii() and (c.isalnum() or c in "_-./") for c in text):
         return f'"{text}"' if text.lower() in ("null", "true", "false", "yes", "no", "on", "off") else text

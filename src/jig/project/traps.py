@@ -12,7 +12,7 @@ from jig.errors import Fault, ProjectError
 from jig.project import keys
 
 _UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_FLOW = re.compile(r"(?:\s|#.*|---(?=\s))*\{")
+_FLOW = re.compile(r"(?>\s++|#[^\n]*+|---(?=\s))*+\{")  # possessive: a row of # has countless readings otherwise
 _TOKEN = re.compile(
     r"""(?P<string>"(?:\\.|[^"\\])*"|'(?:''|[^'])*')|(?P<comment>(?:(?<=\s)|^)\#[^\r\n]*)|[{}\[\],:]"""
     r"""|[^\s{}\[\],:"'][^\s{}\[\],:]*|["']""",
@@ -31,12 +31,13 @@ _DASH_ITEM = re.compile(r"(?P<lead>\s*)-\s+(?P<item>.*?),?\s*$")
 def before(text: str, shown: str) -> tuple[str, list[Fault]]:
     """The traps that YAML would read without complaint, and the text without them."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    bad = {text.count("\n", 0, found.start()) + 1: found[0] for found in _UNPRINTABLE.finditer(text)}
-    if bad:
+    if _UNPRINTABLE.search(text):
+        found = [(number, _UNPRINTABLE.search(line)) for number, line in enumerate(text.split("\n"), 1)]
         raise ProjectError(
             [
-                Fault(shown, line, "", f"character U+{ord(character):04X} cannot be part of a text file", "delete it")
-                for line, character in sorted(bad.items())
+                Fault(shown, number, "", f"character U+{ord(bad[0]):04X} cannot be part of a text file", "delete it")
+                for number, bad in found
+                if bad
             ]
         )
     faults: list[Fault] = []
@@ -47,8 +48,8 @@ def before(text: str, shown: str) -> tuple[str, list[Fault]]:
     if _FLOW.match(text):
         # Between braces a tab is as good as a space, but not every YAML parser knows.
         text = _STRING_OR_TAB.sub(lambda found: " " if found[0] == "\t" else found[0], text)
-        text, found = _commas(text, shown)
-        faults += found
+        text, commas = _commas(text, shown)
+        faults += commas
     return text, faults
 
 
@@ -64,7 +65,7 @@ def after(text: str, shown: str) -> tuple[str, list[Fault]]:
 
 def _conflicts(lines: list[str], shown: str) -> list[Fault]:
     """Merge-conflict markers: each one's line. The first side is kept."""
-    marked = [number for number, line in enumerate(lines) if _CONFLICT.match(line)]
+    marked = {number for number, line in enumerate(lines) if _CONFLICT.match(line)}
     if not any(lines[number].startswith(("<", ">")) for number in marked):
         return []  # a lone row of equals signs is an underline, in a comment's style
     ours = True
@@ -74,7 +75,7 @@ def _conflicts(lines: list[str], shown: str) -> list[Fault]:
         if number in marked or not ours:
             lines[number] = ""
     fix = "keep one side of the conflict and delete the marker lines"
-    return [Fault(shown, number + 1, "", "a merge conflict was left unresolved here", fix) for number in marked]
+    return [Fault(shown, number + 1, "", "a merge conflict was left unresolved here", fix) for number in sorted(marked)]
 
 
 def _commas(text: str, shown: str) -> tuple[str, list[Fault]]:
@@ -109,9 +110,8 @@ def _quoted(text: str) -> str:
 
 def _dots(lines: list[str], shown: str) -> list[Fault]:
     """`...` copied from an article, where it stood for the lines left out; in YAML it ends the document."""
-    rest = [
-        number for number, line in enumerate(lines) if line.rstrip() == "..." and "".join(lines[number + 1 :]).strip()
-    ]
+    last = max((number for number, line in enumerate(lines) if line.strip() not in ("", "...")), default=0)
+    rest = [number for number, line in enumerate(lines[:last]) if line.rstrip() == "..."]
     for number in rest:
         lines[number] = ""
     return [Fault(shown, number + 1, "", "`...` ends the file here", "delete the line") for number in rest]

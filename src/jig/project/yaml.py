@@ -36,23 +36,16 @@ class Node(NamedTuple):
         return zip(self.children[::2], self.children[1::2], strict=True)
 
 
-class Parsed(NamedTuple):
-    """What a text holds (None: nothing but comments), and the traps that were stepped over to read it."""
-
-    root: Node | None
-    faults: tuple[Fault, ...]
-
-
 def load(path: str, cache_dir: str | None, shown: str = "") -> Node | None:
     """The parsed file, None when it is empty; raises ProjectError with every fault of its syntax."""
-    parsed = read(path, cache_dir, shown)
-    if parsed.faults:
-        raise ProjectError(parsed.faults)
-    return parsed.root
+    root, faults = read(path, cache_dir, shown)
+    if faults:
+        raise ProjectError(faults)
+    return root
 
 
-def read(path: str, cache_dir: str | None, shown: str = "") -> Parsed:
-    """As `load`, but what could be repaired is returned beside its faults, so that the rest is checked too."""
+def read(path: str, cache_dir: str | None, shown: str = "") -> tuple[Node | None, list[Fault]]:
+    """As `load`, but with the traps that were stepped over as faults, so that the rest can be checked too."""
     shown = shown or path
     data = _bytes(path, shown)
     if cache_dir is None:
@@ -64,15 +57,18 @@ def read(path: str, cache_dir: str | None, shown: str = "") -> Parsed:
     entry = os.path.join(cache_dir, f"{hashlib.sha256(data).hexdigest()}.{EPOCH}.json")
     root = cache.fetch(entry)
     if root is not None:
-        return Parsed(root, ())
-    parsed = parse(_text(data, shown), shown)
-    if parsed.root is not None and not parsed.faults and not _holds_password(parsed.root):
-        cache.keep(entry, parsed.root)
-    return parsed
+        return root, []
+    root, faults = parse(_text(data, shown), shown)
+    if root is not None and not faults and not _holds_password(root):
+        cache.keep(entry, root)
+    return root, faults
 
 
-def parse(text: str, shown: str, pure: bool = False) -> Parsed:
-    """The text as a node; `pure` parses without the C library. Raises ProjectError when nothing can be read."""
+def parse(text: str, shown: str, pure: bool = False) -> tuple[Node | None, list[Fault]]:
+    """The text as a node, and the traps stepped over; raises ProjectError when nothing can be read.
+
+    `pure` parses without the C library.
+    """
     from jig.project import traps, tree
 
     text, faults = traps.before(text, shown)
@@ -96,7 +92,7 @@ def parse(text: str, shown: str, pure: bool = False) -> Parsed:
         raise ProjectError([failure])
     if faults and root is None:
         raise ProjectError(sorted(faults, key=lambda fault: fault.line))
-    return Parsed(root, tuple(faults))
+    return root, faults
 
 
 def _bytes(path: str, shown: str) -> bytes:

@@ -1,9 +1,10 @@
 """The interpreter of a run: one that is there, or one that uv builds here, once.
 
-Looking up what is there already is on the path of every run: this module imports nothing but `os`.
+Looking up what is there already is on the path of every run: this module imports nothing that is not loaded anyway.
 """
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def ensure(
     if environment["kind"] == "user":
         return find_user_python(environment["python"], os.environ.get("PATH", os.defpath))
     if not is_prepared(environment, home):
+        if sys.platform == "win32":
+            raise EnvironmentFailed("environments are not built on Windows yet: set pythonLocation to an interpreter")
         from jig.runner import uv_build
 
         uv_build.build(environment, os.path.abspath(home), log_path, tell, stopping)

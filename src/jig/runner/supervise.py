@@ -9,6 +9,7 @@ import traceback
 
 from jig.runner import environment, guard, manifest, tree
 from jig.runner.taking_in import TakenIn
+from jig.system import inherit_orphans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Supervisor:
         self._plan = taken.plan
         self._folder = taken.folder
         self._disk_was_full = False
+        inherit_orphans()  # the guard does so too; this is for the case that the guard is killed
         self._wake, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         signal.set_wakeup_fd(self._wake_write)

@@ -109,12 +109,11 @@ class _Build:
             variables.pop(name, None)
         variables.update(storage(self._home, home_dir, environ))
         python = self._environment["python"]
-        self._tell("making an environment with Python %s" % python if python else "making an environment")
+        goal = "an environment with Python %s" % python if python else "an environment"
+        self._tell("making " + goal)
         # Moved when it is whole, so its own programs must not know where they stand.
         command = ["venv", "--relocatable"] + (["--python=" + python] if python else [])
-        self._uv(
-            [uv] + command + [folder], variables, "make an environment with Python %s" % (python or "of any version")
-        )
+        self._uv([uv] + command + [folder], variables, "make " + goal)
         if not self._environment["requirements"]:
             return
         # A file that only we can read, not arguments: a URL may hold a password.
@@ -123,7 +122,7 @@ class _Build:
         with open(os.open(requirements, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
         self._tell("resolving")
-        # Not --compile-bytecode: it compiles everything at four to ten times what the modules in use cost on import.
+        # Not --compile-bytecode: compiling all modules took four times what those in use take on their first import.
         command = ["pip", "install", "--python", os.path.join(folder, "bin", "python"), "-r", requirements]
         self._uv([uv] + command, variables, "install the packages")
         os.remove(requirements)
@@ -195,7 +194,10 @@ def find_uv(environment: "Dict[str, Any]", home: str) -> str:
 
 
 def storage(home: str, home_dir: str, environ: "Dict[str, str]") -> "Dict[str, str]":
-    """Where uv keeps its downloads: on jig's disk when that is not the user's, for links need one disk and quotas are small."""
+    """Where uv is to keep its downloads: on jig's disk when that is not the user's own.
+
+    A home that was moved because of a small quota must take them along, and uv links files within one disk only.
+    """
     if os.stat(home).st_dev == os.stat(home_dir).st_dev:
         return {}
     places = (

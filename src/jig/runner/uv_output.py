@@ -37,17 +37,19 @@ class Said:
 
 def explain(text: str) -> str:
     """One sentence from the last error that uv printed, without its frame of lines and without passwords."""
-    blocks = re.split(r"(?m)^(?=error: |\s*× )", text)
-    if len(blocks) < 2:
+    starts = [found.start() for found in re.finditer(r"(?m)^(?:error: |[ \t]*× )", text)]
+    if not starts:
         return ""
-    head = re.split(r"\n\s*\n|\n\s*(?:hint|help):|\n\s*\[std(?:out|err)\]", blocks[-1])[0]
+    block = text[starts[-1] :]
+    head = re.split(r"\n\s*\n|\n\s*(?:hint|help):|\n\s*\[std(?:out|err)\]", block)[0]
     head = re.sub(r"^error: |^\s*× ", "", head)
     head = re.sub(r":?\n\s*(?:cause:|Caused by:|├─▶|╰─▶)\s*", ": ", head)
     sentence = " ".join(re.sub(r"[│├╰]", " ", head).split()).rstrip(".:")
-    printed = re.findall(r"(?m)^\s+(\w*(?:Error|Exception): .+)$", blocks[-1])  # of a package that could not be built
+    printed = re.findall(r"(?m)^\s+(\w*(?:Error|Exception): .+)$", block)  # of a package that could not be built
     if printed:
         sentence += ": " + printed[-1].strip()
-    return _shorten(re.sub(r"(://)[^/@\s]+@", r"\1***@", re.sub(r"(://[^\s?]+\?)[^\s`)]+", r"\1***", sentence)))
+    sentence = re.sub(r"(://[^\s?]+\?)[^\s`)]+?(?=:?(?:[\s`)]|$))", r"\1***", sentence)
+    return _shorten(re.sub(r"(://)[^/@\s]+@", r"\1***@", sentence))
 
 
 def _shorten(sentence: str, limit: int = 400) -> str:

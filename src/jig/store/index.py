@@ -46,13 +46,18 @@ class Index:
             self._open()
             self.refresh()
         except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "readonly" in str(error):
+            if "locked" in str(error):
                 raise
-            self._start_over(error)
+            if "full" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
+                self._do_without(error)
+            else:
+                self._start_over(error)
         except sqlite3.DatabaseError as error:
             self._start_over(error)
 
     def _open(self) -> None:
+        if os.path.exists(self._path) and not os.path.getsize(self._path):
+            self.remove()  # an emptied file beside a log that still belongs to its old content
         self.db = sqlite3.connect(self._path, timeout=60, isolation_level=None)
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
         if version == VERSION:
@@ -68,6 +73,14 @@ class Index:
                 self.db.execute(statement)
             self.db.execute(f"PRAGMA user_version={VERSION}")
             self._fill()
+
+    def _do_without(self, error: sqlite3.Error) -> None:
+        """Where nothing can be written the index is made in memory: slow with many runs, but right."""
+        self._tell(f"the index cannot be written ({error}); the runs are read one by one")
+        self.db.close()
+        self._path = ":memory:"
+        self._open()
+        self.refresh()
 
     def _start_over(self, error: sqlite3.Error) -> None:
         self._tell(f"the index was damaged ({error}) and is built again from the run folders")
@@ -109,8 +122,10 @@ class Index:
 
     def refresh(self) -> None:
         """Take in runs that were submitted since, and look again at those that had not ended."""
-        known = self.db.execute("SELECT order_offset FROM meta").fetchone()[0]
-        lines, offset = self._new_order(known)
+        known = self.db.execute("SELECT order_offset FROM meta").fetchone()
+        if known is None or not isinstance(known[0], int):
+            raise sqlite3.DatabaseError("a table lost its row")
+        lines, offset = self._new_order(known[0])
         unfinished = self.db.execute("SELECT id, number, folder, offsets, record FROM runs WHERE final=0").fetchall()
         if not lines and not unfinished:
             return

@@ -39,7 +39,8 @@ def plan(
         target_kind=spec.target.kind,
         script=spec.script,
         arguments=spec.arguments,
-        argv=(PYTHON, spec.script, *spec.arguments),
+        # The interpreter would take a name with a leading dash for an option of its own.
+        argv=(PYTHON, f"./{spec.script}" if spec.script.startswith("-") else spec.script, *spec.arguments),
         snapshot=snapshot,
         environment=environment,
         variables=config.environment_variables,

@@ -26,7 +26,7 @@ class LineFile:
         self._opened = _CLOSED
         self._path = None  # type: str | None
         self._pid = -1
-        self._end = 0
+        self._end = -1
         self._cut = False
 
     def append(self, line: bytes) -> None:
@@ -50,6 +50,7 @@ class LineFile:
             self._end += written
             self._cut = False
         except OSError as error:
+            self._end = -1
             reason = error.strerror or str(error)
             say_once("unwritable", "METRICS ARE BEING LOST: {}: {}; the script goes on".format(self._path, reason))
 
@@ -74,7 +75,7 @@ class LineFile:
         fd = os.open(path, _FLAGS, 0o666)
         found = os.fstat(fd)
         self._cut = found.st_size > 0 and _last_byte(fd) != b"\n"
-        self._end = 0
+        self._end = -1
         self._opened = (fd, found.st_ino, found.st_dev)
         return fd
 

@@ -10,13 +10,13 @@ from time import time
 
 from jig.track.lines import LineFile
 from jig.track.place import say_once
-from jig.track.values import describe, encode
+from jig.track.values import describe, encode, plain
 
 _MOST_KEYS = 1000
 _PLAIN = 10**12
 
 _file = LineFile()
-_keys = {}  # type: dict[object, str]
+_keys = {}  # type: dict[str, str]
 
 
 def log(*args: "object", step: "object" = None, **values: "object") -> None:
@@ -35,19 +35,18 @@ def log(*args: "object", step: "object" = None, **values: "object") -> None:
 
 
 def _pair(name: "object", value: "object") -> str:
-    try:
-        key = _keys[name]
-    except (KeyError, TypeError):  # a new name, or something that is no name at all
+    key = _keys.get(name) if type(name) is str else None
+    if key is None:
         key = _key(name)
     kind = type(value)
     # Finite floats and short integers need no encoder; NaN and the infinities times zero are not zero.
     if (kind is float and value * 0.0 == 0.0) or (kind is int and -_PLAIN < value < _PLAIN):  # type: ignore[operator]
         return key + repr(value)
-    return key + encode(name if isinstance(name, str) else describe(name), value)
+    return key + encode(_text(name), value)
 
 
 def _key(name: "object") -> str:
-    key = json.dumps(name if isinstance(name, str) else describe(name)) + ": "
+    key = json.dumps(_text(name)) + ": "
     if type(name) is str:
         if len(_keys) >= _MOST_KEYS:
             _keys.clear()
@@ -55,11 +54,18 @@ def _key(name: "object") -> str:
     return key
 
 
+def _text(name: "object") -> str:
+    return name if isinstance(name, str) else describe(name)
+
+
 def _step(step: "object") -> str:
     if type(step) is int and -_PLAIN < step < _PLAIN:
         return '"step": %d, ' % step
-    text = encode("step", step)
-    if text.lstrip("-")[0].isdigit():
+    try:
+        text = json.dumps(plain(step))
+    except Exception:  # anyone's code, as for values; told below
+        text = ""
+    if text.lstrip("-")[:1].isdigit():
         return '"step": ' + text + ", "
     say_once("step", "step must be a number, and is left out; found " + describe(step))
     return ""
@@ -71,7 +77,7 @@ def _all(args: "tuple[object, ...]", values: "dict[str, object]") -> "dict[objec
     if len(args) == 1 and isinstance(args[0], dict):
         found.update(args[0])
     elif len(args) == 2:
-        found[args[0]] = args[1]
+        found[_text(args[0])] = args[1]
     elif args:
         say_once(
             "call",

@@ -3,6 +3,8 @@
 import os
 import sys
 
+_MOST_SAID = 1000
+
 _said = set()  # type: set[str]
 
 
@@ -31,6 +33,9 @@ def say_once(subject: str, text: str) -> None:
     if subject in _said:
         return
     _said.add(subject)
+    text = text.replace("\r", "\\r").replace("\n", "\\n")
+    if len(text) > _MOST_SAID:
+        text = text[:_MOST_SAID] + "..."
     try:
         sys.stderr.write("jig: " + text + "\n")
         sys.stderr.flush()

@@ -7,6 +7,8 @@ from importlib.util import module_from_spec
 _MARK = "_jig_face.py"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
+_settling = False
+
 
 def settle(name):
     """Put the real package, where there is one, in the place of the module `name` that is being imported from here.
@@ -14,21 +16,33 @@ def settle(name):
     A regular package or a module takes its place in sys.modules, with our folder last in its path; the portions of
     a namespace package come first in its path, and our folder last.
     """
+    global _settling
+    if _settling:  # setuptools' declare_namespace runs every `__init__` of that name again, ours too
+        return
     spec = _find_real(name)
     if spec is None:
         return
     if spec.loader is None:
         sys.modules[name].__path__[:] = list(spec.submodule_search_locations) + [_HERE]
         return
-    # The import statement gives out what stands in sys.modules afterwards.
-    if hasattr(spec.loader, "exec_module"):
-        real = sys.modules[name] = module_from_spec(spec)
-        spec.loader.exec_module(real)
-    else:  # zip files, before Python 3.10
-        del sys.modules[name]
-        real = spec.loader.load_module(name)
+    _settling = True
+    try:
+        _load(spec)
+    finally:
+        _settling = False
     # A package that gathers its path from sys.path has found our folder too, but not as the last one.
+    real = sys.modules[name]
     real.__path__ = [folder for folder in getattr(real, "__path__", ()) if not _is_ours(folder)] + [_HERE]
+
+
+def _load(spec):
+    """Import the module into sys.modules, in the place of ours: the import statement gives out what stands there."""
+    if hasattr(spec.loader, "exec_module"):
+        sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[spec.name])
+    else:  # zip files, before Python 3.10
+        del sys.modules[spec.name]
+        spec.loader.load_module(spec.name)
 
 
 def _find_real(name):

@@ -1,0 +1,146 @@
+"""Plans are compared whole, as values."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jig.environments import Environment
+from jig.errors import JigError, UsageError
+from jig.plan import Origin, Plan, SnapshotRef, render
+from jig.project import Project
+from jig.spec import RunSpec, command_line
+from jig.targets import KINDS, Ticket, for_kind
+
+TICKET = Ticket("proj_1", 7, 1700000000.5, "ada", "outer_1")
+SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
+USER = Environment("user", python="python")
+
+
+def spec(project, *, script="train.py", arguments=(), config="local"):
+    found = Project.find(str(project.path))
+    run_config = found.run_config(config)
+    return RunSpec(found.name, found.root, run_config, found.compute_target(run_config.target), script, arguments)
+
+
+def plan(project, **asked):
+    wanted = spec(project, **asked)
+    origin = Origin("c0ffee", "main", True)
+    return for_kind(wanted.target).plan(wanted, SNAPSHOT, USER, TICKET, origin, (("uncommitted.diff", "cd" * 32),))
+
+
+def test_the_plan_of_a_local_run(project):
+    project.runconfig(EnvironmentVariables={"LR": "0.1", "HF_TOKEN": {"fromClient": True}})
+    assert plan(project, arguments=("--epochs", "3")) == Plan(
+        run_id="proj_1",
+        number=7,
+        created=1700000000.5,
+        user="ada",
+        project="proj",
+        project_root=str(project.path),
+        run_config="local",
+        target="local",
+        target_kind="local",
+        script="train.py",
+        arguments=("--epochs", "3"),
+        argv=("{python}", "train.py", "--epochs", "3"),
+        snapshot=SNAPSHOT,
+        environment=USER,
+        variables=(("LR", "0.1"),),
+        client_variables=("HF_TOKEN",),
+        share="~/.azureml/share/proj/",
+        tracked=True,
+        stop_grace_s=10.0,
+        origin=Origin("c0ffee", "main", True),
+        attachments=(("uncommitted.diff", "cd" * 32),),
+        parent_run_id="outer_1",
+    )
+
+
+def test_a_plan_as_a_person_sees_it(project):
+    project.runconfig(EnvironmentVariables={"LR": "0.1", "HF_TOKEN": {"fromClient": True}})
+    files = [["f", "a file.py", 0o644, 12, "ab" * 32], ["l", "link", "a file.py"], ["d", "empty"]]
+    assert render(plan(project, arguments=("a b", "--x")), files) == (
+        "target             local (local)\n"
+        "run configuration  local\n"
+        "code               3 files, 1,234 bytes, snapshot abababababab\n"
+        "commit             c0ffee with uncommitted changes\n"
+        "environment        your own: python\n"
+        "command            python train.py 'a b' --x\n"
+        "variable           LR=0.1\n"
+        "variable           HF_TOKEN (taken from this computer's environment)\n"
+        "share folder       ~/.azureml/share/proj/\n"
+        "record             kept\n"
+        "files\n"
+        "            12  a file.py\n"
+        "          link  link -> a file.py\n"
+        "        folder  empty\n"
+    )
+
+
+text = st.text(st.characters(exclude_categories=("Cs",)))
+
+
+@given(st.lists(text), st.dictionaries(text, text), st.booleans(), text)
+def test_a_plan_survives_json(arguments, variables, tracked, commit):
+    import json
+
+    one = Plan(
+        **TICKET._asdict(),
+        project="p",
+        project_root="/p",
+        run_config="local",
+        target="local",
+        target_kind="local",
+        script="s.py",
+        arguments=tuple(arguments),
+        argv=("{python}", "s.py", *arguments),
+        snapshot=SNAPSHOT,
+        environment=Environment("uv", "f" * 32, "3.11", ("six==1.0",), ("--pre",), False),
+        variables=tuple(variables.items()),
+        client_variables=("A",),
+        share="s",
+        tracked=tracked,
+        origin=Origin(commit),
+    )
+    assert Plan.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+def test_pyspark_says_which_line_to_write(project):
+    project.write("aml_config/spark.runconfig", "Target: local\n")
+    with pytest.raises(JigError) as caught:
+        plan(project, config="spark")
+    assert "has no Framework key, and the default is PySpark" in caught.value.message
+    assert caught.value.hint.endswith("write this line into aml_config/spark.runconfig:  Framework: Python")
+    project.write("aml_config/spark.runconfig", "Target: local\nFramework: PySpark\n")
+    with pytest.raises(JigError, match=r"aml_config/spark.runconfig:2 asks for PySpark"):
+        plan(project, config="spark")
+
+
+def test_a_kind_that_does_not_run_yet_is_named(project):
+    project.write("aml_config/box.compute", "type: localdocker\nbaseDockerImage: x\n")
+    with pytest.raises(JigError, match="box is of type localdocker, which this version of jig does not run yet"):
+        for_kind(Project.find(str(project.path)).compute_target("box"))
+    assert "local" in KINDS
+
+
+@pytest.mark.parametrize(
+    ("vector", "script", "arguments", "expected"),
+    [
+        (["$file"], "a.py", (), ("a.py", ())),
+        (["$file"], "a.py", ("-x",), ("a.py", ("-x",))),
+        (["$file", "--lr", "1"], "a.py", (), ("a.py", ("--lr", "1"))),
+        (["$file", "--lr", "1"], "a.py", ("--lr", "2"), ("a.py", ("--lr", "2"))),
+        (["b.py", "1"], None, (), ("b.py", ("1",))),
+        (["b.py", "1"], "a.py", (), ("a.py", ())),
+    ],
+)
+def test_command_line_beats_file(project, vector, script, arguments, expected):
+    project.runconfig(ArgumentVector=vector)
+    config = Project.find(str(project.path)).run_config("local")
+    assert command_line(config, script, arguments) == expected
+
+
+def test_no_script_anywhere(project):
+    config = Project.find(str(project.path)).run_config("local")
+    with pytest.raises(UsageError, match="no script was named"):
+        command_line(config, None, ())
