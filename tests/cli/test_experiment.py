@@ -184,7 +184,10 @@ def test_clean_gives_back_code_but_no_record(hello, cli, jig_home):
 
 def test_a_run_inside_a_run_knows_its_parent(hello, cli):
     inner = "import subprocess, sys; subprocess.check_call([sys.executable, '-m', 'jig', 'submit', '-c', 'local', 'hello.py'])"
-    hello.write("outer.py", f"import os; os.chdir({str(hello.path)!r}); os.environ['PYTHONPATH'] = os.environ['JIG_SOURCE']; {inner}")
+    hello.write(
+        "outer.py",
+        f"import os; os.chdir({str(hello.path)!r}); os.environ['PYTHONPATH'] = os.environ['JIG_SOURCE']; {inner}",
+    )
     from tests.conftest import SOURCE
 
     os.environ["JIG_SOURCE"] = str(SOURCE)
@@ -267,7 +270,11 @@ def test_an_environment_that_cannot_be_built(project, cli, jig_home):
     project.write("aml_config/conda_dependencies.yml", "dependencies:\n  - pip:\n    - no-such-package-zzz==9.9\n")
     project.write("a.py", "")
     said = cli("submit", "-c", "local", "a.py")
-    assert said.code == 125 and "Failed: the environment could not be built" in said.out and "no-such-package-zzz" in said.out
+    assert (
+        said.code == 125
+        and "Failed: the environment could not be built" in said.out
+        and "no-such-package-zzz" in said.out
+    )
     assert cli("history", "last").json()["reason"] == "environment-failed"
     assert [name for name in os.listdir(jig_home / "envs") if not name.endswith(".lock")] == []
 

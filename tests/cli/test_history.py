@@ -45,7 +45,12 @@ def test_the_record_of_a_run(three, cli, jig_home):
     assert record["metrics"]["Precision"] == [0.5, 1.0]
     assert (record["status"], record["metrics"]["status"]) == ("Completed", "a metric that has a key's name")
     assert record["arguments"] == ["0.01"] and record["run_number"] == 1
-    assert record["attachments"].split(",") == ["driver_log", "control_log", "outputs/model.pkl", "outputs/notes/read me.txt"]
+    assert record["attachments"].split(",") == [
+        "driver_log",
+        "control_log",
+        "outputs/model.pkl",
+        "outputs/notes/read me.txt",
+    ]
     import re
 
     assert re.fullmatch(r"\d:\d\d:\d\d\.\d{6}", record["duration"])
@@ -89,7 +94,9 @@ def test_artifacts_come_out_to_the_byte(three, cli):
     assert said.code == 125 and "outputs/model.pkl" in said.err
 
 
-@pytest.mark.parametrize("name", ["../plan.json", "/etc/passwd", "outputs/../../plan.json", "outputs/link", "outputs", ""])
+@pytest.mark.parametrize(
+    "name", ["../plan.json", "/etc/passwd", "outputs/../../plan.json", "outputs/link", "outputs", ""]
+)
 def test_an_artifacts_name_never_leaves_the_outputs(project, cli, name):
     project.write("a.py", "import os; os.symlink('/etc/passwd', 'outputs/link')")
     cli("submit", "-c", "local", "a.py")

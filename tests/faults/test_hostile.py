@@ -7,7 +7,20 @@ import pytest
 from jig.runner import events
 from tests.conftest import ProjectFolder, call
 
-NAMES = ["with space", "quo'te", 'dou"ble', "new\nline", "日本語 проект", "-rf", "$HOME", "`id`", "a;b", "..x", "%s", "é" * 60]
+NAMES = [
+    "with space",
+    "quo'te",
+    'dou"ble',
+    "new\nline",
+    "日本語 проект",
+    "-rf",
+    "$HOME",
+    "`id`",
+    "a;b",
+    "..x",
+    "%s",
+    "é" * 60,
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,7 +60,9 @@ LOGS = {
 def test_a_log_is_kept_to_the_byte(project, cli, jig_home, what, tmp_path):
     data = LOGS[what]
     (tmp_path / "data").write_bytes(data)
-    project.write("a.py", "import os, sys\ndata = open(sys.argv[1], 'rb').read()\nwhile data: data = data[os.write(1, data):]")
+    project.write(
+        "a.py", "import os, sys\ndata = open(sys.argv[1], 'rb').read()\nwhile data: data = data[os.write(1, data):]"
+    )
     said = call("submit", "-c", "local", "a.py", str(tmp_path / "data"))
     assert said.code == 0, said.err
     folder = jig_home / "runs" / said.run_id

@@ -95,7 +95,16 @@ def test_a_follower_sees_the_loss(going, cli):
 
 
 # (system call, which one): the runner's own steps while it takes a run in, and the supervisor's first ones.
-STEPS = [("mkdir", 1), ("mkdir", 2), ("mkdir", 3), ("rename", 1), ("flock", 1), ("flock", 2), ("write", 1), ("write", 2)]
+STEPS = [
+    ("mkdir", 1),
+    ("mkdir", 2),
+    ("mkdir", 3),
+    ("rename", 1),
+    ("flock", 1),
+    ("flock", 2),
+    ("write", 1),
+    ("write", 2),
+]
 STEPS += [("write", 3), ("write", 4), ("write", 6), ("clone,fork,vfork", 1), ("clone,fork,vfork", 2), ("setsid", 1)]
 
 

@@ -143,7 +143,7 @@ def test_cancel_ends_the_whole_tree(project, cli, jig_home):
     said = start_tree(project, "mark-cancel")
     folder = folder_of(jig_home, said)
     wait_ready(folder)
-    assert len(alive("mark-cancel")) >= 6
+    until(lambda: len(alive("mark-cancel")) >= 6, what="the whole tree")
     answer = cli("cancel", said.run_id, "--grace", "0.5")
     assert (answer.code, answer.out) == (0, f"{said.run_id}: Canceled\n")
     assert alive("mark-cancel") == [] and alive(said.run_id) == []

@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 from jig.machines import Pipe, checked, pack
+from jig.machines.spawn import spawn_piped
 from jig.project import ComputeTarget
 from jig.runner import wire
 from jig.runner.folder import default_home
-from jig.system import spawn_piped
 
 
 class LocalMachine:

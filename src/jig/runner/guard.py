@@ -14,7 +14,7 @@ import sys
 import time
 
 from jig.runner import tree
-from jig.system import inherit_orphans, oom_kills
+from jig.system import end, inherit_orphans, kill, oom_kills
 
 assert sys.platform != "win32"
 
@@ -133,7 +133,7 @@ class _Watch:
                 return None
             if self._deadline is not None and time.monotonic() >= self._deadline:
                 self._killed_by_us = True
-                tree.send([self._script], signal.SIGKILL)
+                kill(self._script)
                 self._deadline = None
 
     def _obey(self) -> bool:
@@ -146,8 +146,7 @@ class _Watch:
             return False
         grace_s = float(data.split(b"\n")[-2])
         self._deadline = time.monotonic() + grace_s
-        tree.send([self._script], signal.SIGTERM)
-        tree.send([self._script], signal.SIGCONT)
+        end(self._script)
         return True
 
     def _ended(self) -> "Optional[int]":

@@ -1,13 +1,12 @@
 """Asking about a run, and asking it to stop: the only ways back to it besides its files."""
 
 import os
-import signal
 import socket
 import time
 
 from jig.runner import events, tree
 from jig.runner.folder import Home, RunFolder
-from jig.system import boot_id, lock, pid_exists
+from jig.system import boot_id, end, lock, pid_exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,4 +79,4 @@ def _wake_supervisor(folder: RunFolder) -> None:
     """Signal it, so that it need not wait for its next tick. The lock was held a moment ago, so the pid is its own."""
     for event in events.read(folder.events):
         if event["event"] == "preparing" and pid_exists(event["pid"]):
-            tree.send([event["pid"]], signal.SIGTERM)
+            end(event["pid"])

@@ -11,6 +11,8 @@ from jig.runner import environment, guard, manifest, tree
 from jig.runner.taking_in import TakenIn
 from jig.system import inherit_orphans
 
+assert sys.platform != "win32"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict

@@ -11,14 +11,16 @@ if sys.platform == "win32":
         carriers,
         descendants,
         detach,
+        end,
         inherit_orphans,
         is_network_disk,
+        kill,
         lock,
         oom_kills,
         pid_exists,
         put_folder,
+        reap,
         reserve_space,
-        spawn_piped,
     )
 elif sys.platform == "darwin":
     from jig.system.darwin import (
@@ -26,14 +28,16 @@ elif sys.platform == "darwin":
         carriers,
         descendants,
         detach,
+        end,
         inherit_orphans,
         is_network_disk,
+        kill,
         lock,
         oom_kills,
         pid_exists,
         put_folder,
+        reap,
         reserve_space,
-        spawn_piped,
     )
 else:
     from jig.system.linux import (
@@ -41,14 +45,16 @@ else:
         carriers,
         descendants,
         detach,
+        end,
         inherit_orphans,
         is_network_disk,
+        kill,
         lock,
         oom_kills,
         pid_exists,
         put_folder,
+        reap,
         reserve_space,
-        spawn_piped,
     )
 
 __all__ = [
@@ -56,12 +62,14 @@ __all__ = [
     "carriers",
     "descendants",
     "detach",
+    "end",
     "inherit_orphans",
     "is_network_disk",
+    "kill",
     "lock",
     "oom_kills",
     "pid_exists",
     "put_folder",
+    "reap",
     "reserve_space",
-    "spawn_piped",
 ]

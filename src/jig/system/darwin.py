@@ -3,9 +3,9 @@
 import os
 import sys
 
-from jig.system.posix import detach, lock, pid_exists, put_folder, reserve_space, spawn_piped
+assert sys.platform != "win32"  # before the import, so that the type checker leaves all of this out on Windows
 
-assert sys.platform != "win32"
+from jig.system.posix import detach, end, kill, lock, pid_exists, put_folder, reap, reserve_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,14 +16,16 @@ __all__ = [
     "carriers",
     "descendants",
     "detach",
+    "end",
     "inherit_orphans",
     "is_network_disk",
+    "kill",
     "lock",
     "oom_kills",
     "pid_exists",
     "put_folder",
+    "reap",
     "reserve_space",
-    "spawn_piped",
 ]
 
 

@@ -2,13 +2,10 @@
 
 import fcntl
 import os
+import signal
 import sys
 
 assert sys.platform != "win32"  # tells the type checker to leave this module out on Windows
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Mapping, Sequence, Tuple
 
 
 def lock(descriptor: int, shared: bool = False, wait: bool = True) -> bool:
@@ -40,24 +37,6 @@ def reserve_space(path: str, size: int) -> None:
         file.write(b"\0" * size)
 
 
-def spawn_piped(argv: "Sequence[str]", environ: "Mapping[str, str]") -> "Tuple[int, int, int]":
-    """Start a program out of the terminal's reach; returns its pid, a descriptor to write to it, and one to read."""
-    child_in, to_child = os.pipe()
-    from_child, child_out = os.pipe()
-    moves = [(os.POSIX_SPAWN_DUP2, child_in, 0), (os.POSIX_SPAWN_DUP2, child_out, 1)]
-    try:
-        # A process group of its own: Ctrl-C at the terminal is for the client, not for the runner.
-        pid = os.posix_spawn(argv[0], tuple(argv), environ, file_actions=moves, setpgroup=0)
-    except OSError:
-        os.close(to_child)
-        os.close(from_child)
-        raise
-    finally:
-        os.close(child_in)
-        os.close(child_out)
-    return pid, to_child, from_child
-
-
 def pid_exists(pid: int) -> bool:
     """Whether a process with this number exists (a zombie counts)."""
     try:
@@ -66,4 +45,36 @@ def pid_exists(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    return True
+
+
+def reap() -> bool:
+    """Take in every child that has ended; False when there are no children left at all."""
+    try:
+        while True:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return True
+    except ChildProcessError:
+        return False
+
+
+def end(pid: int) -> bool:
+    """Ask a process to end; False when it is not ours to ask."""
+    # A stopped process could not even hear the first.
+    return _send(pid, signal.SIGTERM) and _send(pid, signal.SIGCONT)
+
+
+def kill(pid: int) -> bool:
+    """Kill a process; False when it is not ours to kill."""
+    return _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
     return True

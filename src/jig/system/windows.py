@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Mapping, Sequence, Tuple
+    from typing import List
 
 LOCK_PLACE = 0x7FFF0000  # far past any content: a byte-range lock here does not keep readers from the file's text
 
@@ -48,21 +48,30 @@ def reserve_space(path: str, size: int) -> None:
         file.write(b"\0" * size)
 
 
-def spawn_piped(argv: "Sequence[str]", environ: "Mapping[str, str]") -> "Tuple[int, int, int]":
-    """Start a program out of the terminal's reach; returns its pid, a descriptor to write to it, and one to read."""
-    flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
-    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, creationflags=flags)
-    assert child.stdin is not None and child.stdout is not None
-    to_child, from_child = os.dup(child.stdin.fileno()), os.dup(child.stdout.fileno())
-    child.stdin.close()
-    child.stdout.close()
-    return child.pid, to_child, from_child
-
-
 def pid_exists(pid: int) -> bool:
     """Whether a process with this number exists."""
     listed = subprocess.check_output(["tasklist", "/FI", "PID eq %d" % pid, "/NH", "/FO", "CSV"])
     return b'"%d"' % pid in listed
+
+
+def reap() -> bool:
+    """Ended children need no taking in here."""
+    return True
+
+
+def end(pid: int) -> bool:
+    """Ask a process to end; False when it is not ours to ask."""
+    return _taskkill(pid)
+
+
+def kill(pid: int) -> bool:
+    """Kill a process; False when it is not ours to kill."""
+    return _taskkill(pid, "/F")
+
+
+def _taskkill(pid: int, *flags: str) -> bool:
+    done = subprocess.run(["taskkill", *flags, "/PID", str(pid)], stdout=subprocess.DEVNULL, check=False)
+    return done.returncode == 0 or not pid_exists(pid)
 
 
 def inherit_orphans() -> None:

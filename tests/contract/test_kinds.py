@@ -1,0 +1,147 @@
+"""One suite over every registered kind of machine, target and environment: a new kind is picked up by its name."""
+
+import json
+
+import pytest
+
+from jig import environments, machines, targets
+from jig.environments import Environment
+from jig.machines import Refusal
+from jig.plan import Origin, Plan, SnapshotRef
+from jig.project import CondaSpec, Project, Requirement
+from jig.runner.folder import Home
+from jig.spec import RunSpec
+
+# What a .compute file of each kind needs, to be reached from a test.
+COMPUTE = {"local": "type: local\n"}
+
+
+@pytest.fixture
+def target(project, request):
+    project.write("aml_config/here.compute", COMPUTE[request.param])
+    return Project.find(str(project.path)).compute_target("here")
+
+
+every_machine = pytest.mark.parametrize("target", sorted(machines.KINDS), indirect=True)
+every_target = pytest.mark.parametrize("target", sorted(targets.KINDS), indirect=True)
+
+
+@every_machine
+def test_a_machine_answers_about_a_run_that_is_not_there(target):
+    machine = machines.for_target(target)
+    assert machine.ask("status", run="nobody_1") == {"status": "absent"}
+    assert machine.ask("stop", run="nobody_1", grace_s=0.0, timeout_s=1.0) == {"status": "absent"}
+    assert machine.ask("remove", run="nobody_1") == {"status": "removed"}
+
+
+@every_machine
+def test_a_machine_refuses_what_it_does_not_know(target):
+    machine = machines.for_target(target)
+    with pytest.raises(Refusal, match="does not know the verb 'dance'"):
+        machine.ask("dance")
+    pipe = machine.open("dance")
+    pipe.send({})
+    with pytest.raises(Refusal, match="does not know the verb 'dance'"):
+        pipe.answer()
+    pipe.close()
+
+
+@every_machine
+def test_a_pipe_asks_for_what_is_missing_and_takes_the_run_in(target, project, jig_home):
+    """The whole conversation by hand: plan, missing blobs, handle; the run ends by itself."""
+    from jig.runner import manifest, wire
+    from jig.runner.blobs import BlobStore
+
+    machine = machines.for_target(target)
+    text = b"print('by hand')"
+    elsewhere = BlobStore(str(project.path / "blobs"))
+    blob = elsewhere.put(text)
+    snapshot = elsewhere.put(manifest.encode([["f", "a.py", 0o644, len(text), blob]]))
+    plan = _plan(target, project, SnapshotRef(snapshot, 1, len(text)))
+    pipe = machine.open("supervise", plan.run_id)
+    pipe.send({"home": machine.home, "plan": plan.to_json(), "secrets": {}, "script_path": machine.script_path()})
+    asked = []
+    while "missing" in (answer := pipe.answer()):
+        asked.append(answer["missing"])
+        for name in answer["missing"]:
+            data = elsewhere.read(name)
+            wire.write_blob_head(pipe.write, name, len(data))
+            pipe.write.write(data)
+        wire.write_blobs_end(pipe.write)
+    pipe.close()
+    assert asked == [[snapshot], [blob]]
+    assert answer["handle"]["run"] == plan.run_id
+    from tests.conftest import until
+
+    until(lambda: machine.ask("status", run=plan.run_id)["status"] == "ended")
+    with open(Home(machine.home).run(plan.run_id).log, "rb") as file:
+        assert file.read() == b"by hand\n"
+    again = machine.open("supervise", plan.run_id)
+    again.send({"home": machine.home, "plan": plan.to_json(), "secrets": {}, "script_path": machine.script_path()})
+    with pytest.raises(Refusal, match="there is already a run") as caught:
+        again.answer()
+    again.close()
+    assert caught.value.code == "taken"
+
+
+@every_machine
+def test_a_client_that_leaves_in_the_middle_leaves_nothing(target, project, jig_home):
+    import os
+
+    machine = machines.for_target(target)
+    plan = _plan(target, project, SnapshotRef("0" * 64, 1, 1))
+    pipe = machine.open("supervise", plan.run_id)
+    pipe.send({"home": machine.home, "plan": plan.to_json(), "secrets": {}, "script_path": machine.script_path()})
+    assert pipe.answer() == {"missing": ["0" * 64]}
+    pipe.close()
+    assert not os.path.exists(jig_home / "runs") or os.listdir(jig_home / "runs") == []
+    assert machine.ask("status", run=plan.run_id) == {"status": "absent"}
+
+
+def _plan(target, project, snapshot: SnapshotRef) -> Plan:
+    found = Project.find(str(project.path))
+    spec = RunSpec(found.name, found.root, found.run_config("local"), target, "a.py", ())
+    environment = environments.decide(target, CondaSpec("c.yml"), True)
+    ticket = targets.Ticket("proj_1", 1, 1.0, "ada")
+    return targets.for_kind(target).plan(spec, snapshot, environment, ticket, Origin(), ())
+
+
+@every_target
+def test_a_target_plans_without_touching_anything(target, project, monkeypatch):
+    import builtins
+    import os
+
+    first = _plan(target, project, SnapshotRef("ab" * 32, 1, 1))
+    spec = RunSpec("proj", "/nowhere", Project.find(str(project.path)).run_config("local"), target, "a.py", ("-x",))
+    planner = targets.for_kind(target)
+    for name in ("open", "mkdir", "stat", "listdir", "scandir"):
+        monkeypatch.setattr(os, name, lambda *a, **k: pytest.fail("a plan touched the disk"))
+    monkeypatch.setattr(builtins, "open", lambda *a, **k: pytest.fail("a plan opened a file"))
+    arguments = (spec, first.snapshot, first.environment, targets.Ticket("r_1", 1, 1.0, "a"), Origin(), ())
+    one, two = planner.plan(*arguments), planner.plan(*arguments)
+    monkeypatch.undo()
+    assert one == two and one.arguments == ("-x",) and all(isinstance(word, str) for word in one.argv)
+    assert Plan.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+def _spec(kind: str) -> CondaSpec:
+    return CondaSpec("c.yml", packages=(Requirement("python=3.11", 2),), pip=(Requirement("six", 4),))
+
+
+@pytest.mark.parametrize("kind", sorted(environments.KINDS))
+def test_an_environment_is_decided_purely_and_survives_json(kind, project):
+    managed = "false" if kind != "user" else "true"
+    project.write("aml_config/here.compute", f"type: local\nuserManagedEnvironment: {managed}\n")
+    target = Project.find(str(project.path)).compute_target("here")
+    one = environments.decide(target, _spec(kind), True)
+    assert one.kind == kind and environments.decide(target, _spec(kind), True) == one
+    assert Environment.from_json(json.loads(json.dumps(one.to_json()))) == one
+
+
+@pytest.mark.parametrize("kind", sorted(environments.KINDS))
+def test_an_environment_gives_an_interpreter_that_runs(kind, project, cli):
+    managed = "false" if kind != "user" else "true"
+    project.write("aml_config/local.compute", f"type: local\nuserManagedEnvironment: {managed}\n")
+    project.write("a.py", "import sys; print(sys.executable)")
+    said = cli("submit", "-c", "local", "a.py")
+    assert said.code == 0, said.out
