@@ -1,15 +1,13 @@
 """The script's parent: ends with it, or ends it, and leaves no descendant behind.
 
-The supervisor forks the guard and keeps one end of a socket to it. A line on the socket asks it to stop the script;
-when the supervisor dies the kernel closes that end, and the guard kills the tree. Its answer is the script's outcome.
+The supervisor forks the guard and keeps one end of a pipe to it. A line in the pipe asks it to stop the script; when
+the supervisor dies the kernel closes that end, and the guard kills the tree. Another pipe carries the script's outcome.
 """
 
-import errno
 import json
 import os
 import select
 import signal
-import socket
 import sys
 import time
 
@@ -28,59 +26,56 @@ LEFTOVER_GRACE_S = 1.0  # for what a script leaves running when it ends by itsel
 class Guard:
     """The supervisor's end."""
 
-    def __init__(self, pid: int, end: socket.socket) -> None:
+    def __init__(self, pid: int, orders: int, answers: int) -> None:
         self.pid = pid
-        self._end = end
+        self._orders = orders
+        self._answers = answers
         self._heard = b""
 
     def fileno(self) -> int:
         """Readable when the outcome is there."""
-        return self._end.fileno()
+        return self._answers
 
     def stop(self, grace_s: float) -> None:
         """Ask the guard to end the script; a guard that is gone is noticed by `outcome`."""
         try:
-            self._end.sendall(b"%f\n" % grace_s)
-        except OSError as error:
-            if error.errno not in (errno.EPIPE, errno.ECONNRESET):
-                raise
+            os.write(self._orders, b"%f\n" % grace_s)
+        except BrokenPipeError:
+            return
 
     def outcome(self) -> "Optional[Dict[str, Any]]":
         """Read what is there: the outcome, `{"guard": "killed"}`, or None when there is more to come."""
-        try:
-            data = self._end.recv(65536)
-        except ConnectionResetError:
-            data = b""
+        data = os.read(self._answers, 65536)
         self._heard += data
-        if self._heard.endswith(b"\n"):
-            os.waitpid(self.pid, 0)
-            return dict(json.loads(self._heard.decode()))
-        if data:
+        if data and not self._heard.endswith(b"\n"):
             return None
         os.waitpid(self.pid, 0)
+        if self._heard.endswith(b"\n"):
+            return dict(json.loads(self._heard.decode()))
         return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
 
 
-def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, not_ours: "Sequence[int]") -> Guard:
+def start(
+    argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, not_ours: "Sequence[int]"
+) -> Guard:
     """Fork the guard, which starts the script; `not_ours` are descriptors that only the supervisor may hold."""
-    ours, theirs = socket.socketpair()
+    orders, orders_end = os.pipe()
+    answers_end, answers = os.pipe()
     pid = os.fork()
     if pid:
-        theirs.close()
-        return Guard(pid, ours)
+        os.close(orders)
+        os.close(answers)
+        return Guard(pid, orders_end, answers_end)
     try:
-        ours.close()
-        for descriptor in not_ours:
+        for descriptor in (orders_end, answers_end, *not_ours):
             os.close(descriptor)
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        outcome = _Watch(theirs, argv, environ, work, log).run()
+        outcome = _Watch(orders, argv, environ, work, log).run()
         if outcome is not None:
-            theirs.sendall(json.dumps(outcome).encode() + b"\n")
-    except (
-        BaseException
-    ):  # the boundary of this process: tell where, then end it without unwinding the supervisor's frames
+            os.write(answers, json.dumps(outcome).encode() + b"\n")
+    except BaseException:  # this process's boundary: tell where, then end without unwinding the supervisor's frames
         sys.excepthook(*sys.exc_info())
         os._exit(1)
     os._exit(0)
@@ -90,9 +85,9 @@ class _Watch:
     """The guard's own side: starts the script, waits, ends what is left."""
 
     def __init__(
-        self, end: socket.socket, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str
+        self, orders: int, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str
     ) -> None:
-        self._end = end
+        self._orders = orders
         self._oom_before = oom_kills()
         self._deadline = None  # type: Optional[float]
         self._killed_by_us = False
@@ -125,10 +120,10 @@ class _Watch:
             if ended is not None:
                 return self._finish(ended)
             wait_s = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-            ready = select.select([self._end.fileno(), self._wake], [], [], wait_s)[0]
+            ready = select.select([self._orders, self._wake], [], [], wait_s)[0]
             if self._wake in ready:
                 os.read(self._wake, 512)
-            if self._end.fileno() in ready and not self._obey():
+            if self._orders in ready and not self._obey():
                 tree.end_below(os.getpid(), 0.0)
                 return None
             if self._deadline is not None and time.monotonic() >= self._deadline:
@@ -138,10 +133,7 @@ class _Watch:
 
     def _obey(self) -> bool:
         """Read what the supervisor wants; False when it is dead."""
-        try:
-            data = self._end.recv(4096)
-        except ConnectionResetError:
-            return False
+        data = os.read(self._orders, 4096)
         if not data:
             return False
         grace_s = float(data.split(b"\n")[-2])

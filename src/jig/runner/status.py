@@ -1,12 +1,11 @@
 """Asking about a run, and asking it to stop: the only ways back to it besides its files."""
 
 import os
-import socket
 import time
 
 from jig.runner import events, tree
 from jig.runner.folder import Home, RunFolder
-from jig.system import boot_id, end, lock, pid_exists
+from jig.system import boot_id, end, host_name, lock, pid_exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def status(home: Home, run_id: str) -> str:
         return ABSENT
     if past[-1]["event"] in events.FINAL:
         return ENDED
-    if past[0].get("host") != socket.gethostname():
+    if past[0].get("host") != host_name():
         return ELSEWHERE
     if not os.path.isdir(folder.path):
         return ABSENT

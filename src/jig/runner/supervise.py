@@ -5,7 +5,6 @@ import select
 import signal
 import sys
 import time
-import traceback
 
 from jig.runner import environment, guard, manifest, tree
 from jig.runner.taking_in import TakenIn
@@ -197,6 +196,8 @@ def main(taken: TakenIn) -> None:
     try:
         Supervisor(taken).run()
     except Exception:  # the supervisor's boundary: a bug in jig must still end the run with its reason
+        import traceback
+
         traceback.print_exc()
         taken.events.write("failed", reason="internal-error", detail=traceback.format_exc(limit=-1), log_size=0)
     sys.stderr.flush()

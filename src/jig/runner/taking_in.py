@@ -3,11 +3,10 @@
 import errno
 import json
 import os
-import socket
 
 from jig.runner import blobs, environment, events, manifest, wire
 from jig.runner.folder import Home, RunFolder
-from jig.system import boot_id, lock, put_folder, reserve_space
+from jig.system import boot_id, host_name, lock, put_folder, reserve_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def _stage(home: Home, plan: "Dict[str, Any]") -> "Tuple[int, events.EventWriter
         reserve_space(staged.reserve, RESERVE_BYTES)
         writer = events.EventWriter(staged.events, folder.reserve)
         # Host and boot tell a reader on another machine with the same home that this lock is not for it to judge.
-        writer.write("queued", host=socket.gethostname(), boot=boot_id())
+        writer.write("queued", host=host_name(), boot=boot_id())
         _put(staged, folder)
     except BaseException:
         import shutil

@@ -5,7 +5,7 @@ import sys
 
 assert sys.platform != "win32"  # before the import, so that the type checker leaves all of this out on Windows
 
-from jig.system.posix import detach, end, kill, lock, pid_exists, put_folder, reap, reserve_space
+from jig.system.posix import detach, end, host_name, kill, lock, pid_exists, put_folder, reap, reserve_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ __all__ = [
     "descendants",
     "detach",
     "end",
+    "host_name",
     "inherit_orphans",
     "is_network_disk",
     "kill",

@@ -18,6 +18,11 @@ def lock(descriptor: int, shared: bool = False, wait: bool = True) -> bool:
     return True
 
 
+def host_name() -> str:
+    """This machine's name (the socket module would tell the same, but is slow to import)."""
+    return os.uname().nodename
+
+
 def detach() -> bool:
     """Go on in a process of its own session; True there, False in the process that was called."""
     if os.fork():

@@ -30,6 +30,11 @@ def lock(descriptor: int, shared: bool = False, wait: bool = True) -> bool:
         return True
 
 
+def host_name() -> str:
+    """This machine's name."""
+    return os.environ.get("COMPUTERNAME", "")
+
+
 def detach() -> bool:
     """The runner was already started detached; it simply goes on."""
     return True
