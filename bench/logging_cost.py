@@ -1,4 +1,4 @@
-"""What `jig.log` of a scalar costs, and that a kill right after it loses nothing: `metrics.py`, run with jig's Python."""
+"""What `jig.log` of a scalar costs, and that a kill right after it loses nothing: `metrics.py`, run by jig's Python."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LAYERS = [
     ("plan", "spec"),
     ("environments",),
     ("project",),
-    ("errors",),
+    ("errors", "values"),
     ("runner",),
     ("system",),
     ("track", "script", ""),

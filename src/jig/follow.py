@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, NamedTuple
 
 from jig.runner import events
 from jig.runner.folder import RunFolder
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from jig.machines import Machine
 
@@ -61,7 +62,7 @@ class Reader:
             self._log = -1
 
 
-class Quiet(NamedTuple):
+class Quiet(Value):
     """Nothing new; the run has been quiet for this long."""
 
     seconds: float

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from jig.environments import Environment
+from jig.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PYTHON = "{python}"  # stands in argv for the environment's interpreter, which only the machine knows
 STOP_GRACE_S = 10.0
 
 
-class SnapshotRef(NamedTuple):
+class SnapshotRef(Value):
     """Which code: the content id of the list of files, and how much that is."""
 
     id: str
@@ -18,7 +21,7 @@ class SnapshotRef(NamedTuple):
     bytes: int
 
 
-class Origin(NamedTuple):
+class Origin(Value):
     """Where the code came from, as git tells it; empty outside a repository."""
 
     commit: str = ""
@@ -26,7 +29,7 @@ class Origin(NamedTuple):
     dirty: bool = False
 
 
-class Plan(NamedTuple):
+class Plan(Value):
     """One run, decided. `attachments` are further blobs of the record by name (the uncommitted diff)."""
 
     run_id: str

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import Any, NamedTuple
 
 from jig.errors import SnapshotError
 from jig.ignore import ENVIRONMENT_MARKS, NEVER, NEVER_AT_TOP, Rules
 from jig.runner import manifest
 from jig.runner.blobs import CHUNK, BlobStore
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
 WARN_BYTES = 100 * 10**6
 LARGE_BYTES = 10**9
@@ -24,7 +25,7 @@ COARSE_TICK_NS = 2 * 10**9  # on disks that stamp whole seconds
 EPOCH = 1
 
 
-class Snapshot(NamedTuple):
+class Snapshot(Value):
     """The frozen code: its content id and entries as `runner.manifest` writes them."""
 
     id: str
@@ -33,7 +34,7 @@ class Snapshot(NamedTuple):
     bytes: int
 
 
-class _Found(NamedTuple):
+class _Found(Value):
     """What a walk over the project saw."""
 
     files: dict[str, os.stat_result]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jig.errors import UsageError
 from jig.project import ComputeTarget, RunConfig
+from jig.values import Value
 
 FILE_WORD = "$file"
 
 
-class RunSpec(NamedTuple):
+class RunSpec(Value):
     """One run as the person asked for it: files and command line already weighed against each other."""
 
     project: str

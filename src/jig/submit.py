@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
 
 from jig import machines
 from jig.errors import SnapshotError, UsageError, nearest
@@ -13,11 +12,13 @@ from jig.runner import wire
 from jig.runner.folder import Home, default_home
 from jig.spec import RunSpec, command_line
 from jig.store.reserve import Reserved, reserve
+from jig.values import Value
 
 # What is imported inside functions below is imported while the runner, already started, does the same on another core.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from jig import environments, snapshot, targets
     from jig.plan import Plan
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 DRY_RUN_ID = "(none: dry run)"
 
 
-class Wanted(NamedTuple):
+class Wanted(Value):
     """The command line of a submit."""
 
     folder: str
@@ -40,7 +41,7 @@ class Wanted(NamedTuple):
     followed: bool = True
 
 
-class Decided(NamedTuple):
+class Decided(Value):
     """Everything but the code: what `decide` made of the command line and the project's files."""
 
     spec: RunSpec
@@ -48,7 +49,7 @@ class Decided(NamedTuple):
     secrets: dict[str, str]
 
 
-class Handle(NamedTuple):
+class Handle(Value):
     """Enough for any later process to find the run."""
 
     run_id: str
@@ -56,7 +57,7 @@ class Handle(NamedTuple):
     plan: Plan
 
 
-class Teller(NamedTuple):
+class Teller(Value):
     """How a submit speaks while it works: warnings, and bytes read of bytes to read."""
 
     warn: Callable[[str], None] = lambda text: None

@@ -20,6 +20,7 @@ if record and sys.argv[1:2] != ["__complete"]:
     with open(record + ".part", "w") as file:
         json.dump(sys.argv[1:], file)
     os.rename(record + ".part", record)
+    print("<recorded>")
     sys.exit(0)
 sys.exit(jig.cli.main())
 """

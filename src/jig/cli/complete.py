@@ -115,6 +115,10 @@ def _named(kind: str, current: str, reader: Reader) -> list[Candidate]:
         return [FILES]
     if kind == "dir":
         return [FOLDERS]
+    if kind == "template":
+        from jig import templates
+
+        return [(name, templates.summary(name)) for name in templates.names() if name.startswith(current)]
     names: Iterable[str] = ()
     if kind in ("runconfig", "target"):
         ending = ".runconfig" if kind == "runconfig" else ".compute"
@@ -123,11 +127,6 @@ def _named(kind: str, current: str, reader: Reader) -> list[Candidate]:
     elif kind == "run":
         names = _listed(os.path.join(os.environ.get("JIG_HOME") or os.path.expanduser("~/.jig"), "runs"))
         names = sorted((name for name in names if name.startswith(current)), key=_age, reverse=True)[:MOST_RUNS]
-    elif kind == "template":
-        folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "templates")
-        names = sorted(
-            name for name in _listed(folder) if name[:1] not in "._" and os.path.isdir(os.path.join(folder, name))
-        )
     # An answer is lines of text: a name that does not fit on one is left out.
     return [(name, "") for name in names if name.startswith(current) and printable(name) == name]
 

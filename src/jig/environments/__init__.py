@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from jig.project import ComputeTarget, CondaSpec
 
 # The module of each kind is imported when that kind is decided: most runs need one only.
@@ -15,7 +17,7 @@ KINDS = {
 }
 
 
-class Environment(NamedTuple):
+class Environment(Value):
     """The interpreter and the packages of a run; equal fingerprints mean one and the same folder on a machine."""
 
     kind: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from jig.environments.requirement import LineRefused
+from jig.values import Value
 
 OLDEST = (3, 6)  # uv refuses anything older; it finds 3.6 and 3.7 on a machine, and downloads 3.8 and newer
 
@@ -31,14 +31,14 @@ _PIP_NAMES = {
 _COMES_WITH_THE_WHEELS = frozenset({"cuda", "cuda-toolkit", "cudatoolkit", "cudnn", "nccl", "pytorch-cuda"})
 
 
-class Clause(NamedTuple):
+class Clause(Value):
     """One condition on a version; conda's plain form (`numpy 1.26`) has the operator `=`."""
 
     operator: str
     version: str
 
 
-class Package(NamedTuple):
+class Package(Value):
     """A conda entry; `clauses` is None where its versions are written in a form that is not read here."""
 
     name: str

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from jig.machines import Pipe, checked, pack
 from jig.machines.spawn import spawn_piped
 from jig.project import ComputeTarget
 from jig.runner import wire
 from jig.runner.folder import default_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class LocalMachine:

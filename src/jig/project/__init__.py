@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from jig.errors import Fault, ProjectError, UsageError, nearest
 from jig.project import compute, dependencies, names, runconfig
@@ -11,6 +10,7 @@ from jig.project.compute import ComputeTarget
 from jig.project.dependencies import CondaSpec, Requirement, SparkPackage, SparkSpec
 from jig.project.runconfig import CONDA_FILE, SPARK_FILE, RunConfig
 from jig.project.write import delete_run_config, write_run_config
+from jig.values import Value
 
 __all__ = [
     "CONDA_FILE",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class Project(NamedTuple):
+class Project(Value):
     """A folder that has an `aml_config/` folder; each method reads the files as they are now."""
 
     root: str

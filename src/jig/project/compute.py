@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jig.project import keys
 from jig.project.schema import Place, Section
 from jig.project.yaml import MAP
+from jig.values import Value
 
 _REACHED_BY_SSH = ("remotedocker", "remote", "cluster")
 
 
-class ComputeTarget(NamedTuple):
+class ComputeTarget(Value):
     """A place to run, from its `.compute` file, with older spellings normalized."""
 
     name: str

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jig.project import keys
 from jig.project.schema import Place, Section
 from jig.project.yaml import LIST, MAP, NULL, PLAIN, QUOTED, Node
+from jig.values import Value
 
 ENVIRONMENT_NAME = "project_environment"
 
 
-class Requirement(NamedTuple):
+class Requirement(Value):
     """A package, or a line for pip, and where it stands in the file."""
 
     text: str
     line: int
 
 
-class CondaSpec(NamedTuple):
+class CondaSpec(Value):
     """A conda environment file: conda packages and pip lines, each with its line number."""
 
     file: str
@@ -29,7 +28,7 @@ class CondaSpec(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
 
 
-class SparkPackage(NamedTuple):
+class SparkPackage(Value):
     """A package by its Maven coordinates."""
 
     group: str
@@ -37,7 +36,7 @@ class SparkPackage(NamedTuple):
     version: str
 
 
-class SparkSpec(NamedTuple):
+class SparkSpec(Value):
     """What a Spark session is started with."""
 
     file: str

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from jig.project import datasources, keys, successor
 from jig.project.names import COMPUTE_SUFFIX, is_name
 from jig.project.schema import Place, Section
 from jig.project.yaml import MAP, NULL
+from jig.values import Value
 
 CONDA_FILE = "aml_config/conda_dependencies.yml"
 SPARK_FILE = "aml_config/spark_dependencies.yml"
 
 
-class RunConfig(NamedTuple):
+class RunConfig(Value):
     """How to run, from a `.runconfig` file of any generation, with defaults applied."""
 
     name: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from jig.errors import Fault, ProjectError
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SIZE_LIMIT = 1_000_000
 NULL, PLAIN, QUOTED, LIST, MAP = "null", "plain", "quoted", "list", "map"
 
 
-class Node(NamedTuple):
+class Node(Value):
     """One value of a file. Scalars keep their text as written; a map's children are key, value, key, value …"""
 
     kind: str
@@ -50,11 +50,9 @@ def read(path: str, cache_dir: str | None, shown: str = "") -> tuple[Node | None
     data = _bytes(path, shown)
     if cache_dir is None:
         return parse(_text(data, shown), shown)
-    import hashlib
-
     from jig.project import cache
 
-    entry = os.path.join(cache_dir, f"{hashlib.sha256(data).hexdigest()}.{EPOCH}.json")
+    entry = os.path.join(cache_dir, f"{cache.name_of(data)}.{EPOCH}.json")
     root = cache.fetch(entry)
     if root is not None:
         return root, []

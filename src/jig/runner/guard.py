@@ -55,9 +55,7 @@ class Guard:
         return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
 
 
-def start(
-    argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, not_ours: "Sequence[int]"
-) -> Guard:
+def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, not_ours: "Sequence[int]") -> Guard:
     """Fork the guard, which starts the script; `not_ours` are descriptors that only the supervisor may hold."""
     orders, orders_end = os.pipe()
     answers_end, answers = os.pipe()
@@ -84,9 +82,7 @@ def start(
 class _Watch:
     """The guard's own side: starts the script, waits, ends what is left."""
 
-    def __init__(
-        self, orders: int, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str
-    ) -> None:
+    def __init__(self, orders: int, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str) -> None:
         self._orders = orders
         self._oom_before = oom_kills()
         self._deadline = None  # type: Optional[float]

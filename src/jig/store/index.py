@@ -6,7 +6,6 @@ import json
 import os
 import sqlite3
 import time
-from typing import Any
 
 from jig.runner import events
 from jig.runner.folder import Home, RunFolder
@@ -18,6 +17,7 @@ from jig.store.reserve import parse_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
 VERSION = 1
 RESERVED_S = 3600.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
 
 from jig.errors import StoreError, UsageError
 from jig.machines import Machine
@@ -13,13 +12,15 @@ from jig.runner import events
 from jig.runner.folder import Home, RunFolder, default_home, is_run_id
 from jig.store import runs
 from jig.store.index import Index
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
-class Found(NamedTuple):
+class Found(Value):
     """A run that was asked for, and the machine that can be asked about it."""
 
     id: str

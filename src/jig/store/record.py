@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jig.store.runs import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Keys of the original come first; a metric of the same name is found under `metrics`.
 GUID_SPACE = "6f2b3b86-0d0c-4f0e-9a39-7c9b9a4b8f10"

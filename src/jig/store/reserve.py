@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import BinaryIO, NamedTuple
 
 from jig.runner.folder import Home
 from jig.system import lock
+from jig.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 LAST_LINE_BYTES = 65536
 
 
-class Reserved(NamedTuple):
+class Reserved(Value):
     """A run that exists only as an empty folder; a reader does not count it."""
 
     run_id: str

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
 
 from jig.runner import events
 from jig.runner.folder import RunFolder
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 # The word in an event → the word that people and JSON see.
 STATES = {
@@ -40,7 +41,7 @@ REASONS = {
 }
 
 
-class Run(NamedTuple):
+class Run(Value):
     """What happened: the fold of a run's events."""
 
     state: str = "Queued"

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import signal
 import sys
 
 assert sys.platform != "win32"  # tells the type checker to leave this module out on Windows
@@ -66,12 +65,16 @@ def reap() -> bool:
 
 def end(pid: int) -> bool:
     """Ask a process to end; False when it is not ours to ask."""
+    import signal  # here and below: the client, which signals nobody, does not pay for it
+
     # A stopped process could not even hear the first.
     return _send(pid, signal.SIGTERM) and _send(pid, signal.SIGCONT)
 
 
 def kill(pid: int) -> bool:
     """Kill a process; False when it is not ours to kill."""
+    import signal
+
     return _send(pid, signal.SIGKILL)
 
 
