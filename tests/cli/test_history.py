@@ -118,6 +118,14 @@ def test_download(three, cli, tmp_path):
     assert [path.name for path in one.rglob("*") if path.is_file()] == ["model.pkl"]
 
 
+def test_download_leaves_links_out_of_the_run_behind(project, cli, tmp_path):
+    project.write("a.py", "import os; os.symlink('/etc/passwd', 'outputs/link'); open('outputs/real', 'w').write('r')")
+    cli("submit", "-c", "local", "a.py")
+    said = cli("history", "download", "-d", str(tmp_path / "d"))
+    assert said.code == 0 and said.err == "left out: outputs/link is not among the run's outputs\n"
+    assert not os.path.lexists(tmp_path / "d/outputs/link") and (tmp_path / "d/outputs/real").read_text() == "r"
+
+
 def test_deleting_a_run(three, cli, jig_home):
     assert cli("history", "delete", "-r", three[0]).out == f"deleted {three[0]}\n"
     assert [record["run_id"] for record in cli("history", "list").json()] == three[:0:-1]
@@ -126,6 +134,24 @@ def test_deleting_a_run(three, cli, jig_home):
     assert cli("history", "delete").code == 2
     cli("history", "rebuild")
     assert [record["run_id"] for record in cli("history", "list").json()] == three[:0:-1]
+
+
+def test_deleting_gives_back_the_code_that_no_other_run_has(project, cli, jig_home):
+    from jig.runner.blobs import BlobStore
+
+    project.write("a.py", "print(1)")
+    one = cli("submit", "-c", "local", "a.py").run_id
+    project.write("a.py", "print(2)")
+    two = cli("submit", "-c", "local", "a.py").run_id
+    three = cli("submit", "-c", "local", "a.py").run_id
+    store = BlobStore(str(jig_home / "blobs"))
+    texts = lambda: sorted(data for data in map(store.read, store.names()) if data.startswith(b"print"))  # noqa: E731
+    assert texts() == [b"print(1)", b"print(2)"]
+    cli("history", "delete", one, two)
+    assert texts() == [b"print(2)"]
+    cli("history", "delete", three)
+    assert list(store.names()) == []
+    assert cli("submit", "-c", "local", "a.py").code == 0  # the cache still knows the hash, the blob is read again
 
 
 def test_a_run_that_goes_on_is_not_deleted(project, cli):

@@ -6,7 +6,7 @@ import os
 import sys
 
 from jig.cli.experiment import RUN, RUN_WORD
-from jig.cli.grammar import Command, Group, Option
+from jig.cli.grammar import Argument, Command, Group, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +92,19 @@ def _artifact(found: Found, name: str) -> str:
     return path
 
 
+def _artifacts(found: Found) -> dict[str, str]:
+    """Every artifact that is a file of the run; a link that leads out of it is left behind, and told."""
+    from jig.store import runs
+
+    kept = {}
+    for name in runs.attachments(found.folder):
+        try:
+            kept[name] = runs.artifact_path(found.folder, name)
+        except ValueError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    return kept
+
+
 def _known(found: Found) -> str:
     from jig.store import runs
 
@@ -103,32 +116,38 @@ def download(args: Args) -> int:
     import shutil
 
     from jig.errors import StoreError
-    from jig.store import runs
 
     found, folder = _find(args), os.path.abspath(args.required("directory"))
     wanted = args.text("artifact")
-    names = [wanted] if wanted else runs.attachments(found.folder)
-    places = {name: os.path.join(folder, name) for name in names}
-    sources = {name: _artifact(found, name) for name in names}
+    sources = {wanted: _artifact(found, wanted)} if wanted else _artifacts(found)
+    places = {name: os.path.join(folder, name) for name in sources}
     taken = [place for place in places.values() if os.path.lexists(place)]
     if taken and not args.flag("overwrite"):
         raise StoreError(f"{taken[0]} exists", "--overwrite replaces files")
-    for name in names:
-        os.makedirs(os.path.dirname(places[name]), exist_ok=True)
-        shutil.copyfile(sources[name], places[name])
-        print(places[name])
+    for name, place in places.items():
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if os.path.lexists(place):
+            os.unlink(place)  # a link that stands there is replaced, not followed
+        shutil.copyfile(sources[name], place)
+        print(place)
     return 0
 
 
 def delete(args: Args) -> int:
-    """Remove a run: its folder, its outputs, its record."""
+    """Remove runs: folders, outputs, records, and the code that no other run has."""
     from jig.cli.here import project_name, store
+    from jig.errors import UsageError
 
-    found_store = store()
-    for wanted in (args.required("run"),):
-        found = found_store.find(wanted, project_name())
-        found_store.delete(found)
-        print(f"deleted {found.id}")
+    wanted = (*args.many("run"), *args.many("ids"))
+    if not wanted:
+        raise UsageError("no run was named", "for example:  jig history delete -r ID")
+    record = store()
+    found = {one.id: one for one in (record.find(name, project_name()) for name in wanted)}
+    for one in found.values():
+        record.delete(one)
+        print(f"deleted {one.id}")
+    for machine in {one.machine.home: one.machine for one in found.values()}.values():
+        machine.ask("collect")
     return 0
 
 
@@ -186,9 +205,19 @@ GROUP = Group(
         ),
         Command(
             "delete",
-            "Remove a run and everything kept of it.",
+            "Remove runs and everything kept of them.",
             delete,
-            (Option(("-r", "--run"), "run", "The run: its id or a unique beginning of it.", "ID", complete="run"),),
+            (
+                Option(
+                    ("-r", "--run"),
+                    "run",
+                    "A run: its id or a unique beginning of it.",
+                    "ID",
+                    many=True,
+                    complete="run",
+                ),
+            ),
+            (Argument("ids", "ID", "More runs.", many=True, complete="run"),),
         ),
         Command("rebuild", "Build the index again from the run folders.", rebuild),
     ),

@@ -66,7 +66,7 @@ def clean(home: Home, request: "Dict[str, Any]") -> "Dict[str, Any]":
     freed = {"leftovers": _leftovers(home), "work": 0}
     if request.get("work"):
         freed["work"] = sum(_drop_work(home, folder) for folder in run_folders(home))
-    freed["blobs"] = _unused_blobs(home)
+    freed["blobs"] = unused_blobs(home)
     freed["runner"] = _old_runners(home, request.get("runner", ""))
     return {"freed": freed}
 
@@ -114,7 +114,8 @@ def _drop_work(home: Home, folder: RunFolder) -> int:
     return sum(_delete(os.path.join(folder.work, name)) for name in os.listdir(folder.work) if name != "outputs")
 
 
-def _unused_blobs(home: Home) -> int:
+def unused_blobs(home: Home) -> int:
+    """Remove blobs that no run refers to; waits until nobody is submitting. Returns the bytes given back."""
     store = blobs.BlobStore(home.blobs)
     if not os.path.isdir(store.path):
         return 0

@@ -41,6 +41,8 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
         return {"status": status.stop(home, request["run"], request["grace_s"], request["timeout_s"])}
     if verb == "remove":
         return {"status": collect.remove_run(home, request["run"])}
+    if verb == "collect":
+        return {"freed": collect.unused_blobs(home)}
     if verb == "clean":
         return collect.clean(home, request)
     raise wire.Refused("this runner does not know the verb %r" % verb)
