@@ -30,7 +30,6 @@ def test_an_environment_that_stands_is_taken(tmp_path: Path) -> None:
     python = program(tmp_path / "envs" / "ab12" / "bin" / "python")
     assert environment.is_prepared(UV, str(tmp_path))
     assert environment.ensure(UV, str(tmp_path), "/nowhere/log", refuse) == python
-    assert environment.interpreter(UV, str(tmp_path), "") == (python,)
 
 
 def test_a_relative_home_gives_a_full_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,12 +43,6 @@ def test_an_environment_whose_interpreter_is_gone_does_not_stand(tmp_path: Path)
     os.remove(python)
     os.symlink("/nowhere/python", python)
     assert not environment.is_prepared(UV, str(tmp_path))
-
-
-def test_what_is_not_built_has_no_interpreter(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailed) as failed:
-        environment.interpreter(UV, str(tmp_path), "/usr/bin")
-    assert failed.value.reason == "the environment is not prepared; `jig experiment prepare` builds it"
 
 
 def test_looking_up_imports_nothing_more(tmp_path: Path) -> None:
@@ -73,7 +66,6 @@ def test_the_users_own_python_needs_no_preparing(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert environment.is_prepared(USER, str(tmp_path))
     assert environment.ensure(USER, str(tmp_path), "/nowhere/log", refuse) == python
-    assert environment.interpreter(USER, str(tmp_path), str(tmp_path / "bin")) == (python,)
 
 
 def test_a_kind_or_a_fingerprint_that_is_not_known_is_refused(tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ RUN = Option(
     complete="run",
 )
 RUN_WORD = Argument("id", "ID", "The same as --run.", complete="run")
+CONDA = Option(
+    ("-d", "--conda-dependencies"),
+    "conda",
+    "Use this conda file instead of the configuration's.",
+    "FILE",
+    complete="file",
+)
 OLD_TARGET = Option(
     ("-t", "--target"),
     "target",
@@ -275,13 +282,7 @@ SUBMIT = Command(
         TARGET,
         PROJECT,
         Option(("-a", "--async"), "detach", "Return at once; the run goes on by itself."),
-        Option(
-            ("-d", "--conda-dependencies"),
-            "conda",
-            "Use this conda file instead of the configuration's.",
-            "FILE",
-            complete="file",
-        ),
+        CONDA,
         Option(
             ("-s", "--spark-dependencies"),
             "spark",
@@ -314,7 +315,7 @@ GROUP = Group(
             "prepare",
             "Build a run configuration's environment now.",
             prepare,
-            (CONFIG, TARGET, PROJECT, SUBMIT.options[4]),
+            (CONFIG, TARGET, PROJECT, CONDA),
         ),
         Command("status", "Say how a run is.", status, (RUN, OLD_TARGET), (RUN_WORD,), listing=True),
         Command(

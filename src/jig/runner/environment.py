@@ -8,7 +8,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Tuple
+    from typing import Any, Callable, Dict
 
 _PYTHON = os.path.join("Scripts", "python.exe") if os.name == "nt" else os.path.join("bin", "python")
 
@@ -50,15 +50,6 @@ def is_prepared(environment: "Dict[str, Any]", home: str) -> bool:
     """Whether a run can start without building anything."""
     # A link to an interpreter that has since been removed does not count: such an environment is built again.
     return environment["kind"] == "user" or os.access(_built_python(environment, home), os.X_OK)
-
-
-def interpreter(environment: "Dict[str, Any]", home: str, path: str) -> "Tuple[str, ...]":
-    """How a command of this environment begins; builds nothing, and raises where there is nothing to begin with."""
-    if environment["kind"] == "user":
-        return (find_user_python(environment["python"], path),)
-    if not is_prepared(environment, home):
-        raise EnvironmentFailed("the environment is not prepared; `jig experiment prepare` builds it")
-    return (_built_python(environment, home),)
 
 
 def ensure(

@@ -13,7 +13,7 @@ from jig.runner import pip_settings
 from jig.runner.environment import EnvironmentFailed, find_program, install_root, is_prepared
 from jig.runner.folder import Home
 from jig.runner.uv_output import Said, explain
-from jig.system import lock, put_folder
+from jig.system import end_with, lock, put_folder
 
 assert sys.platform != "win32"
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 CANCELED = "canceled"
-PR_SET_PDEATHSIG = 1
 # Variables that would lead uv away from the folder that is being built.
 _MISLEADING = ("UV_PROJECT", "UV_SYSTEM_PYTHON", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY")
 
@@ -140,7 +139,7 @@ class _Build:
                 cwd="/",  # uv takes settings from files in and above the folder it starts in
                 env=variables,
                 start_new_session=True,  # a group of its own, to end the compilers it starts too
-                preexec_fn=_end_with(os.getpid()),
+                preexec_fn=end_with(os.getpid()),
             )
             try:
                 while True:
@@ -209,19 +208,3 @@ def storage(home: str, home_dir: str, environ: "Dict[str, str]") -> "Dict[str, s
         for name, general, folder in places
         if not environ.get(name) and not environ.get(general)
     }
-
-
-def _end_with(parent: int) -> "Callable[[], None] | None":
-    """What a child calls first, so that the kernel ends it when we are killed."""
-    if not sys.platform.startswith("linux"):
-        return None
-    import ctypes
-
-    prctl = ctypes.CDLL(None).prctl
-
-    def call() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return call

@@ -9,7 +9,7 @@ from jig.system.posix import detach, end, host_name, kill, lock, pid_exists, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List
+    from typing import Callable, List, Optional
 
 __all__ = [
     "boot_id",
@@ -17,6 +17,7 @@ __all__ = [
     "descendants",
     "detach",
     "end",
+    "end_with",
     "host_name",
     "inherit_orphans",
     "is_network_disk",
@@ -66,6 +67,11 @@ def carriers(variable: str, value: str) -> "List[int]":
         if wanted in command.split(" ") and int(pid) != os.getpid():
             found.append(int(pid))
     return found
+
+
+def end_with(parent: int) -> "Optional[Callable[[], None]]":
+    """This system has no way to end a child with its parent."""
+    return None
 
 
 def oom_kills() -> int:

@@ -9,7 +9,7 @@ from jig.system.posix import detach, end, host_name, kill, lock, pid_exists, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List
+    from typing import Callable, List, Optional
 
 __all__ = [
     "boot_id",
@@ -17,6 +17,7 @@ __all__ = [
     "descendants",
     "detach",
     "end",
+    "end_with",
     "host_name",
     "inherit_orphans",
     "is_network_disk",
@@ -29,6 +30,7 @@ __all__ = [
     "reserve_space",
 ]
 
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 NETWORK_DISKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "9p", "fuse.sshfs"}
 
@@ -39,6 +41,21 @@ def inherit_orphans() -> None:
 
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def end_with(parent: int) -> "Optional[Callable[[], None]]":
+    """What a forked child of `parent` calls first, so that the kernel ends it when its parent is killed."""
+    import ctypes
+    import signal
+
+    prctl = ctypes.CDLL(None).prctl
+
+    def call() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return call
 
 
 def _pids() -> "List[int]":

@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List
+    from typing import Callable, List, Optional
 
 LOCK_PLACE = 0x7FFF0000  # far past any content: a byte-range lock here does not keep readers from the file's text
 
@@ -100,6 +100,11 @@ def descendants(root: int) -> "List[int]":
 def carriers(variable: str, value: str) -> "List[int]":
     """Windows shows no other process's environment: nothing can be found this way."""
     return []
+
+
+def end_with(parent: int) -> "Optional[Callable[[], None]]":
+    """This system has no way to end a child with its parent."""
+    return None
 
 
 def oom_kills() -> int:
