@@ -30,16 +30,17 @@ class Figure(NamedTuple):
 
     def line(self) -> str:
         """The figure for a person."""
-        word = "faster" if self.faster else "of it"
-        limit = "" if self.bar is None else f"{'at least' if self.faster else 'at most'} {self.bar:g}x"
-        verdict = "" if self.bar is None else "ok" if self.ok else "MISSED"
         ours, other = f"{self.ours} {duration(self.ours_s)}", f"{self.other} {duration(self.other_s)}"
-        return f"{self.name:<18} {ours:<37} {other:<37} {self.ratio:6.2f}x {word:<7} {limit:<14} {verdict}".rstrip()
+        line = f"{self.name:<10}{ours:<32}{other:<30}{self.ratio:6.2f}x  "
+        if self.bar is None:
+            return line + "no bar"
+        limit = f"at least {self.bar:g}x faster" if self.faster else f"at most {self.bar:g}x"
+        return f"{line}{limit:<20}{'ok' if self.ok else 'MISSED'}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that leaves one to three digits before the point."""
+    """Three digits, in the unit that suits them."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}" if seconds < 1000 * scale else f"{seconds / scale:.0f} {unit}"
+            return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"

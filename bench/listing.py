@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import time
 
-from environments import fresh, jig, new_project, place, read, source_stamp
+import projects
+from environments import jig, source_stamp
 from figure import Figure
+from folders import fresh, kept, read, write
 from timing import best_of, to_the_end_s
 
 TYPE_CHECKING = False
@@ -24,7 +26,7 @@ RUNS = 100_000
 PROJECTS = 10
 MINUTE_S = 60
 LISTED = 50
-COPIED = ("events.jsonl", "metrics.jsonl", "output.log", "lock")  # what a run leaves beside plan.json and its code copy
+COPIED = ("metrics.jsonl", "output.log", "lock")  # as they are; plan.json and events.jsonl get values of their own
 
 
 def measure() -> list[Figure]:
@@ -56,22 +58,19 @@ def _build_index(home: str) -> None:
         argv = (jig().program("jig"), "history", "rebuild")
         seconds = to_the_end_s(argv, jig().environ(JIG_HOME=home), home)
         told = f"listing: the index of {RUNS:,} runs is built in {seconds:.1f} s, {RUNS / seconds:,.0f} runs a second"
-        with open(noted, "w") as file:
-            file.write(source_stamp() + "\n" + told)
+        write(noted, source_stamp() + "\n" + told)
     print(told, flush=True)
 
 
 def _many_runs() -> str:
     """A jig home with copies of one real run, each with an id, a number and times of its own; kept between calls."""
     model = _real_run()
-    home, noted = place("many-runs"), place("many-runs.stamp")
     stamp = hashlib.sha256((_shape(model) + read(__file__)).encode()).hexdigest()
-    if read(noted) == stamp:
-        return home
-    print(f"listing: making {RUNS:,} run folders (once)", flush=True)
-    if os.path.exists(noted):
-        os.unlink(noted)
-    fresh("many-runs")
+    return kept("many-runs", stamp, lambda home: _fill(home, model))
+
+
+def _fill(home: str, model: str) -> None:
+    print(f"listing: making {RUNS:,} run folders", flush=True)
     plan = json.loads(read(os.path.join(model, "plan.json")))
     events = [json.loads(line) for line in read(os.path.join(model, "events.jsonl")).splitlines()]
     oldest_s = time.time() - RUNS * MINUTE_S - plan["created"]
@@ -79,9 +78,6 @@ def _many_runs() -> str:
         for number in range(1, RUNS + 1):
             run_id, folder = _copy(model, home, plan, events, number, oldest_s + number * MINUTE_S)
             order.write(json.dumps([number, run_id, folder]) + "\n")
-    with open(noted, "w") as file:
-        file.write(stamp)
-    return home
 
 
 def _copy(
@@ -95,19 +91,16 @@ def _copy(
     for name in COPIED:
         shutil.copyfile(os.path.join(model, name), os.path.join(folder, name))
     own = {**plan, "run_id": run_id, "number": number, "created": created, "project": project}
-    with open(os.path.join(folder, "plan.json"), "w") as file:
-        json.dump(own, file, indent=1)
-        file.write("\n")
-    with open(os.path.join(folder, "events.jsonl"), "w") as file:
-        for event in events:
-            file.write(json.dumps({**event, "time": event["time"] + later_s}) + "\n")
+    write(os.path.join(folder, "plan.json"), json.dumps(own, indent=1) + "\n")
+    lines = [json.dumps({**event, "time": event["time"] + later_s}) + "\n" for event in events]
+    write(os.path.join(folder, "events.jsonl"), "".join(lines))
     return run_id, folder
 
 
 def _real_run() -> str:
     """The folder of a run that jig itself made just now."""
     home = fresh("listing", "home")
-    project = new_project(os.path.join(fresh("listing", "project"), "run"), home)
+    project = projects.create(os.path.join(fresh("listing", "project"), "run"), home)
     argv = (jig().program("jig"), "submit", "-c", "local", "hello.py")
     to_the_end_s(argv, jig().environ(JIG_HOME=home), project)
     (folder,) = glob.glob(os.path.join(home, "runs", "*"))
@@ -123,10 +116,5 @@ def _shape(folder: str) -> str:
         return [kinds(inner) for inner in value] if isinstance(value, list) else type(value).__name__
 
     plan = json.loads(read(os.path.join(folder, "plan.json")))
-    lines = [
-        json.loads(line)
-        for name in COPIED
-        if name.endswith(".jsonl")
-        for line in read(os.path.join(folder, name)).splitlines()
-    ]
-    return json.dumps([kinds(plan), kinds(lines)])
+    lines = [read(os.path.join(folder, name)).splitlines() for name in ("events.jsonl", "metrics.jsonl")]
+    return json.dumps([kinds(plan), kinds([[json.loads(line) for line in file] for file in lines])])

@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 
-from environments import SOURCE, jig
+from environments import jig
 from figure import Figure
+from folders import SOURCE
 
 CODE = """
 import json, metrics

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import subprocess
 
-from environments import fresh, jig, new_project, read
+import projects
+from environments import jig
 from figure import Figure
+from folders import fresh, read, write
 from timing import best_of
 
 TYPE_CHECKING = False
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 BAR = 1.05
 ROUNDS = 6
 BLOCKS = 1000  # of 1 MB
-LINES = 2_000_000  # of 80 bytes: each is a write of its own, so 1 GB would take minutes
+LINES = 1_000_000  # of 80 bytes: each is a write of its own, so 1 GB would take minutes
 
 # The script takes its own time, and leaves it where it was told to.
 SCRIPT = """\
@@ -42,42 +45,48 @@ with open(place, "w") as file:
 def measure() -> list[Figure]:
     """Two lines: blocks of 1 MB, and lines."""
     folder = fresh("printing")
-    home = os.path.join(folder, "home")
-    project = new_project(os.path.join(folder, "project"), home)
-    with open(os.path.join(project, "print.py"), "w") as file:
-        file.write(SCRIPT)
-    try:
-        blocks = best_of(ROUNDS, *_sides(folder, home, "blocks", BLOCKS))
-        lines = best_of(ROUNDS, *_sides(folder, home, "lines", LINES))
-    finally:
-        shutil.rmtree(os.path.join(home, "runs"), ignore_errors=True)
+    projects.create(os.path.join(folder, "project"), os.path.join(folder, "home"))
+    write(os.path.join(folder, "project", "print.py"), SCRIPT)
+    blocks = best_of(ROUNDS, *_sides(folder, "blocks", BLOCKS, BLOCKS * 10**6))
+    lines = best_of(ROUNDS, *_sides(folder, "lines", LINES, LINES * 80))
     return [
         Figure("printing", "1 GB in 1 MB blocks", blocks[0], "redirected", blocks[1], BAR),
         Figure("printing", f"{LINES * 80 // 10**6} MB in lines", lines[0], "redirected", lines[1], BAR),
     ]
 
 
-def _sides(folder: str, home: str, kind: str, count: int) -> tuple[Callable[[], float], Callable[[], float]]:
+def _sides(folder: str, kind: str, count: int, size: int) -> tuple[Callable[[], float], Callable[[], float]]:
     """The script under jig, followed into nothing, and the script redirected to a file on the same disk."""
-    project, noted, log = (os.path.join(folder, name) for name in ("project", "seconds", "redirected.log"))
+    noted, runs = os.path.join(folder, "seconds"), os.path.join(folder, "home", "runs")
     words = ("print.py", kind, str(count), noted)
     # jig gives a script unbuffered output; so has the other side.
-    environ = jig().environ(JIG_HOME=home, PYTHONUNBUFFERED="1")
+    environ = jig().environ(JIG_HOME=os.path.join(folder, "home"), PYTHONUNBUFFERED="1")
 
-    def seconds(argv: tuple[str, ...], output: str) -> float:
-        os.sync()
+    def seconds(argv: tuple[str, ...], output: str, log: str) -> float:
+        os.sync()  # both begin with nothing left to write
         with open(output, "wb") as file:
-            subprocess.run(argv, env=environ, cwd=project, stdin=subprocess.DEVNULL, stdout=file, check=True)
+            subprocess.run(
+                argv,
+                env=environ,
+                cwd=os.path.join(folder, "project"),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                check=True,
+            )
+        (place,) = glob.glob(log)
+        if os.path.getsize(place) != size:
+            raise SystemExit(f"{place} has {os.path.getsize(place)} bytes, not {size}")
+        os.unlink(place)
         return float(read(noted))
 
     def ours() -> float:
-        taken_s = seconds((jig().program("jig"), "submit", "-c", "local", *words), os.devnull)
-        shutil.rmtree(os.path.join(home, "runs"))
+        argv = (jig().program("jig"), "submit", "-c", "local", *words)
+        taken_s = seconds(argv, os.devnull, os.path.join(runs, "*", "output.log"))
+        shutil.rmtree(runs)
         return taken_s
 
     def redirected() -> float:
-        taken_s = seconds((jig().program("python"), *words), log)
-        os.unlink(log)
-        return taken_s
+        log = os.path.join(folder, "redirected.log")
+        return seconds((jig().program("python"), *words), log, log)
 
     return ours, redirected

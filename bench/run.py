@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 
@@ -18,8 +19,6 @@ import version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from figure import Figure
 
 FIGURES = {
@@ -37,39 +36,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=FIGURES, help="measure this figure; may be given again")
     parser.add_argument("--json", metavar="FILE", help="write the figures there as well")
-    wanted = parser.parse_args()
+    asked = parser.parse_args()
+    names = asked.only or list(FIGURES)
     warning = timing.busy()
     if warning:
         print(warning, file=sys.stderr)
+    on = measured_on(names)
+    print(", ".join(on), flush=True)
     found: list[Figure] = []
-    for name in wanted.only or FIGURES:
-        for figure in measured(FIGURES[name]):
+    for name in names:
+        for figure in measured(name):
             found.append(figure)
             print(figure.line(), flush=True)
-    if wanted.json:
-        with open(wanted.json, "w") as file:
-            json.dump(report(found, warning), file, indent=1)
+    if asked.json:
+        figures = [{**figure._asdict(), "ratio": figure.ratio, "ok": figure.ok} for figure in found]
+        with open(asked.json, "w") as file:
+            json.dump({"on": on, "warning": warning, "figures": figures}, file, indent=1)
             file.write("\n")
     return 0 if all(figure.ok for figure in found) else 1
 
 
-def measured(measure: Callable[[], list[Figure]]) -> list[Figure]:
-    """The figures; one that misses its bar is measured once more before that is believed."""
-    first = measure()
+def measured(name: str) -> list[Figure]:
+    """The figures of this name; one that misses its bar is measured once more before that is believed."""
+    first = FIGURES[name]()
     if all(figure.ok for figure in first):
         return first
-    return [before if before.ok else again for before, again in zip(first, measure(), strict=True)]
+    print(f"{name}: a bar was missed; measuring once more", file=sys.stderr)
+    return [before if before.ok else again for before, again in zip(first, FIGURES[name](), strict=True)]
 
 
-def report(found: list[Figure], warning: str) -> dict[str, object]:
-    """The figures as plain data, with what they were measured on."""
-    return {
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "warning": warning,
-        "jig": environments.jig().version("jig-workbench"),
-        "figures": [{**figure._asdict(), "ratio": figure.ratio, "ok": figure.ok} for figure in found],
-    }
+def measured_on(names: list[str]) -> list[str]:
+    """What the figures depend on: the machine, and the versions that are compared."""
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    peers = (environments.mlflow(), environments.guild()) if "submit" in names else ()
+    return [machine, f"Python {platform.python_version()}", *(venv.version() for venv in (environments.jig(), *peers))]
 
 
 if __name__ == "__main__":

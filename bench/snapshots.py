@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 
-from environments import SOURCE, commit, fresh, jig, new_project, place, read
+import projects
+from environments import jig
 from figure import Figure
+from folders import SOURCE, fresh, kept, read, write
 from timing import best_of, to_the_end_s
 
 BAR = 3.0
@@ -35,7 +37,7 @@ checkpoints/**/*.pt
 def measure() -> list[Figure]:
     """The snapshot alone with its bar, and the whole dry run of a submit for information."""
     venv = jig()
-    home, tree = fresh("snapshots", "home"), _tree()
+    home, tree = fresh("snapshots", "home"), kept("tree", read(__file__), _fill)
     environ = venv.environ(JIG_HOME=home)
     argv = (venv.program("python"), os.path.join(SOURCE, "bench", "snapshots.py"), tree, home)
     ours_s, git_s, dry_run_s = json.loads(subprocess.check_output(argv, env=environ, text=True))
@@ -45,40 +47,25 @@ def measure() -> list[Figure]:
     ]
 
 
-def _tree() -> str:
-    """A project of this many files under version control, made once; files are old by the time they are looked at."""
-    tree, stamp = place("tree"), read(__file__)
-    if read(place("tree.stamp")) == stamp:
-        return tree
-    os.rmdir(fresh("tree"))
-    new_project(tree, fresh("snapshots", "home"))
+def _fill(tree: str) -> None:
+    """A project of this many files under version control."""
+    projects.create(tree, fresh("snapshots", "home"))
     os.unlink(os.path.join(tree, ".amlignore"))  # it would be read instead of .gitignore
-    present = sum(len(names) for _, _, names in os.walk(tree)) + 1  # with .gitignore
-    _write(os.path.join(tree, ".gitignore"), IGNORES)
+    write(os.path.join(tree, ".gitignore"), IGNORES)
+    present = sum(len(names) for _, _, names in os.walk(tree))
     for number in range(FILES - present):
-        folder = number % FOLDERS
-        _write(
-            os.path.join(tree, _part(folder), f"module_{number:04d}.py"),
-            f"# {number}\n" + "value = 1\n" * (number % 400),
-        )
-    for folder in range(0, FOLDERS, 2):
-        _write(os.path.join(tree, _part(folder), "debug.log"), "ignored\n")
+        text = f"# {number}\n" + "value = 1\n" * (number % 400)
+        write(os.path.join(tree, _part(number % FOLDERS), f"module_{number:04d}.py"), text)
+    for number in range(0, FOLDERS, 2):
+        write(os.path.join(tree, _part(number), "debug.log"), "ignored\n")
     for number in range(IGNORED_DATA):
-        _write(os.path.join(tree, "data", f"{number:04d}.csv"), "ignored\n")
-    commit(tree)
-    _write(place("tree.stamp"), stamp)
+        write(os.path.join(tree, "data", f"{number:04d}.csv"), "ignored\n")
+    projects.commit(tree)
     time.sleep(OLD_ENOUGH_S)
-    return tree
 
 
 def _part(number: int) -> str:
     return os.path.join(f"package_{number // 20:02d}", f"part_{number % 20:02d}")
-
-
-def _write(path: str, text: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w") as file:
-        file.write(text)
 
 
 def inner(tree: str, home: str) -> tuple[float, float, float]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-from environments import fresh, guild, hello_project, jig, mlflow, new_project
+import projects
+from environments import guild, jig, mlflow
 from figure import Figure
+from folders import fresh
 from timing import best_of, to_the_line_s
 
 TYPE_CHECKING = False
@@ -23,7 +25,7 @@ def measure() -> list[Figure]:
     """Against the floor with many rounds, then against the peers with few: they take seconds."""
     ours = _ours(fresh("submit", "jig"))
     python = jig().program("python")
-    folder = hello_project(fresh("submit", "bare"))
+    folder = projects.hello(fresh("submit", "bare"))
 
     def floor() -> float:
         return to_the_line_s((python, "hello.py"), LINE, jig().environ(), folder)
@@ -42,13 +44,13 @@ def measure() -> list[Figure]:
 
 def _ours(folder: str) -> Callable[[], float]:
     home = os.path.join(folder, "home")
-    project = hello_project(new_project(os.path.join(folder, "project"), home))
+    project = projects.hello(projects.create(os.path.join(folder, "project"), home))
     argv = (jig().program("jig"), "submit", "-c", "local", "hello.py")
     return lambda: to_the_line_s(argv, LINE, jig().environ(JIG_HOME=home), project)
 
 
 def _mlflow(folder: str) -> Callable[[], float]:
-    hello_project(folder, ("MLproject", MLPROJECT), (".gitignore", "mlflow.db\nmlruns/\n"))
+    projects.hello(folder, **{"MLproject": MLPROJECT, ".gitignore": "mlflow.db\nmlruns/\n"})
     argv = (mlflow().program("mlflow"), "run", ".", "--env-manager", "local")
     # Nothing that waits for a network is held against it.
     environ = mlflow().environ(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")
@@ -56,7 +58,7 @@ def _mlflow(folder: str) -> Callable[[], float]:
 
 
 def _guild(folder: str) -> Callable[[], float]:
-    project = hello_project(os.path.join(folder, "project"))
+    project = projects.hello(os.path.join(folder, "project"))
     home = os.path.join(folder, "home")
     os.mkdir(home)  # it does not make one
     argv = (guild().program("guild"), "run", "hello.py", "-y")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from environments import fresh, jig
+from environments import jig
 from figure import Figure
+from folders import fresh
 from timing import best_of, to_the_end_s
 
 BAR = 4.0

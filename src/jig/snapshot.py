@@ -10,6 +10,7 @@ from jig.errors import SnapshotError
 from jig.ignore import ENVIRONMENT_MARKS, NEVER, NEVER_AT_TOP, Rules
 from jig.runner import manifest
 from jig.runner.blobs import CHUNK, BlobStore
+from jig.runner.folder import default_home, make_private
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -49,6 +50,27 @@ def _identity(status: os.stat_result) -> list[int]:
     return [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode]
 
 
+class Hasher(BlobStore):
+    """A store that keeps nothing: names what it is given. For a plan that is only to be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(os.devnull)
+
+    def put(self, data: bytes) -> str:
+        """The name that the bytes would have."""
+        return self.add(iter([data]))[0]
+
+    def add(self, chunks: Iterator[bytes], expect: str = "") -> tuple[str, int]:
+        """The name and size that the stream would have."""
+        import hashlib
+
+        digest, size = hashlib.sha256(), 0
+        for chunk in chunks:
+            digest.update(chunk)
+            size += len(chunk)
+        return digest.hexdigest(), size
+
+
 class _RulesChanged(Exception):
     """An ignore file is not the one that the cached decisions were made by."""
 
@@ -58,6 +80,7 @@ class _Walk:
 
     def __init__(self, root: str, cached: dict[str, Any]) -> None:
         self._root = root
+        self._home = default_home()  # one that lies inside the project is not part of it
         self._rules = Rules(root)
         self._cached_ignores = cached.get("ignore_files", {})
         self._known_kept = set(cached.get("kept", ()))
@@ -90,6 +113,8 @@ class _Walk:
                 continue
             place = prefix + name
             is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and entry.path == self._home:
+                continue
             if self._skips(place, is_folder):
                 found.skipped.append(place)
             elif is_folder:
@@ -146,12 +171,20 @@ def take(
     _check_size(found, size, large, warn)
     others = [["l", place, _checked_link(root, place, target)] for place, target in sorted(found.links.items())]
     others += [["d", place] for place in sorted(found.empty)]
+    for _, place, target in others[: len(found.links)]:
+        aimed = os.path.normpath(os.path.join(os.path.dirname(place), target))
+        if os.path.exists(os.path.join(root, place)) and not _holds(found, aimed):
+            warn(f"the link {place} points to {aimed}, which is left out: it will lead nowhere in the run")
     known = cached.get("files", {})
     changed = [place for place, status in found.files.items() if known.get(place, ())[:5] != _identity(status)]
     if not changed and len(known) == len(found.files) and cached.get("others") == others:
         entries = [["f", place, *_mode_size_blob(known[place])] for place in sorted(known)]
         return Snapshot(cached["id"], _merge(entries, others), len(known), size)
     return _hash(root, store, cache_path, found, known, changed, others, progress)
+
+
+def _holds(found: _Found, place: str) -> bool:
+    return place == os.curdir or place in found.files or place in found.links or place in found.kept
 
 
 def _mode_size_blob(row: list[Any]) -> list[Any]:
@@ -188,6 +221,8 @@ def _hash(
     size = sum(row[2] for row in rows.values())
     for place in untrusted:
         rows[place] = [0, *rows[place][1:]]
+    if isinstance(store, Hasher):
+        return Snapshot(name, entries, len(rows), size)  # nothing was stored, so nothing may be remembered
     _write_cache(
         cache_path,
         {
@@ -268,7 +303,7 @@ def _read_cache(path: str, root: str) -> dict[str, Any]:
 def _write_cache(path: str, cached: dict[str, Any]) -> None:
     import json
 
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_private(os.path.dirname(path))
     aside = f"{path}.{os.getpid()}"
     with open(aside, "w") as file:
         json.dump(cached, file)

@@ -57,6 +57,14 @@ class Handle(Value):
     plan: Plan
 
 
+class Submitted(Value):
+    """A run that was taken in, and the machine that has it; `interrupted` when Ctrl-C came in the last instant."""
+
+    handle: Handle
+    machine: Machine
+    interrupted: bool
+
+
 class Teller(Value):
     """How a submit speaks while it works: warnings, and bytes read of bytes to read."""
 
@@ -128,19 +136,19 @@ def _find_script(project: Project, script: str, folder: str) -> str:
 
 def dry_run(wanted: Wanted, teller: Teller) -> tuple[Plan, list[list[Any]]]:
     """The plan that a submit would make, and its files; nothing is reserved, sent or started."""
-    from jig import targets
+    from jig import snapshot, targets
 
     decided = decide(wanted)
     home = Home(default_home())
-    frozen, plan_with = _freeze(decided, home, wanted, teller)
+    frozen, plan_with = _freeze(decided, home, snapshot.Hasher(), wanted, teller)
     ticket = targets.Ticket(DRY_RUN_ID, 0, 0.0, _user())
     return plan_with(ticket), frozen.entries
 
 
-def submit(wanted: Wanted, teller: Teller) -> tuple[Handle, Machine]:
-    """Freeze the code, hand the plan to a runner on the machine, and return its handle.
+def submit(wanted: Wanted, teller: Teller) -> Submitted:
+    """Freeze the code, hand the plan to a runner on the machine, and return the run's handle.
 
-    Nothing is left when it fails.
+    Nothing is left when it fails, or when Ctrl-C comes before the whole plan is handed over.
     """
     decided = decide(wanted)
     home = Home(default_home())
@@ -149,7 +157,7 @@ def submit(wanted: Wanted, teller: Teller) -> tuple[Handle, Machine]:
     try:
         pipe = machine.open("supervise", reserved.run_id)  # it starts up while we read the files
         try:
-            plan = _hand_over(pipe, decided, machine, wanted, teller, reserved)
+            plan, interrupted = _hand_over(pipe, decided, machine, wanted, teller, reserved)
         finally:
             pipe.close()
     except Refusal as refusal:
@@ -160,7 +168,7 @@ def submit(wanted: Wanted, teller: Teller) -> tuple[Handle, Machine]:
     except BaseException:
         reserved.release()
         raise
-    return Handle(reserved.run_id, reserved.folder, plan), machine
+    return Submitted(Handle(reserved.run_id, reserved.folder, plan), machine, interrupted)
 
 
 def prepare(wanted: Wanted, tell: Callable[[str], None]) -> str:
@@ -191,18 +199,16 @@ def _on_machine(environment: environments.Environment) -> dict[str, Any]:
 
 
 def _freeze(
-    decided: Decided, home: Home, wanted: Wanted, teller: Teller
+    decided: Decided, home: Home, store: BlobStore, wanted: Wanted, teller: Teller
 ) -> tuple[snapshot.Snapshot, Callable[[targets.Ticket], Plan]]:
     """Snapshot and git's answer; returns also the function that makes the plan once the run has its ticket."""
     from jig import snapshot, targets
     from jig.origin import Asked
     from jig.plan import SnapshotRef
-    from jig.runner.blobs import BlobStore
 
     spec = decided.spec
     target = targets.for_kind(spec.target)
     asked = Asked(spec.project_root)
-    store = BlobStore(home.blobs)
     cache = snapshot.cache_path(home.path, spec.project_root)
     frozen = snapshot.take(spec.project_root, store, cache, wanted.large, teller.warn, teller.progress)
     if all(entry[1] != spec.script for entry in frozen.entries):
@@ -212,7 +218,7 @@ def _freeze(
     reference = SnapshotRef(frozen.id, frozen.files, frozen.bytes)
 
     def plan_with(ticket: targets.Ticket) -> Plan:
-        return target.plan(spec, reference, decided.environment, ticket, origin, attachments)
+        return target.plan(spec, reference, decided.environment.shown(), ticket, origin, attachments)
 
     return frozen, plan_with
 
@@ -223,7 +229,7 @@ def _user() -> str:
 
 def _hand_over(
     pipe: Pipe, decided: Decided, machine: Machine, wanted: Wanted, teller: Teller, reserved: Reserved
-) -> Plan:
+) -> tuple[Plan, bool]:
     """Freeze, plan, send, and answer the runner's questions until it has taken the run in."""
     from jig import targets
     from jig.runner.blobs import BlobStore, UsingBlobs
@@ -231,46 +237,80 @@ def _hand_over(
     home = Home(default_home())
     store = BlobStore(home.blobs)
     with UsingBlobs(store):
-        frozen, plan_with = _freeze(decided, home, wanted, teller)
+        frozen, plan_with = _freeze(decided, home, store, wanted, teller)
         parent = os.environ.get("JIG_RUN_ID", "")
         plan = plan_with(targets.Ticket(reserved.run_id, reserved.number, reserved.created, _user(), parent))
         request = {
             "home": machine.home,
-            "plan": {**plan.to_json(), "environment": _on_machine(plan.environment)},
+            "plan": plan.to_json(),
+            "environment": _on_machine(decided.environment),
             "secrets": decided.secrets,
             "script_path": machine.script_path(),
             "followed": wanted.followed,
         }
-        pipe.send(request)
-        _serve(pipe, store, frozen, decided.spec.project_root)
-    return plan
+        with _HoldingCtrlC() as held:
+            pipe.send(request)
+            while missing := pipe.answer().get("missing"):
+                held.let_go()  # files are still to be sent: then nothing has begun, and all can be dropped
+                _send_blobs(pipe, missing, store, frozen, decided.spec.project_root)
+    return plan, held.pressed
 
 
-def _serve(pipe: Pipe, store: BlobStore, frozen: snapshot.Snapshot, root: str) -> None:
-    """Send the blobs that the runner misses until it answers with the handle."""
-    while True:
-        answer = pipe.answer()
-        if "handle" in answer:
-            return
-        for name in answer["missing"]:
+class _HoldingCtrlC:
+    """Between the last byte of the request and its answer the run may begin: then Ctrl-C has to wait for the answer."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def _note(self, *_: object) -> None:
+        self.pressed = True
+
+    def __enter__(self) -> _HoldingCtrlC:
+        import signal
+
+        try:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        except ValueError:  # not the main thread, where alone signals arrive
+            self._before = None
+        return self
+
+    def let_go(self) -> None:
+        """Act on a Ctrl-C that came while we held it."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        import signal
+
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+
+def _send_blobs(pipe: Pipe, names: list[str], store: BlobStore, frozen: snapshot.Snapshot, root: str) -> None:
+    """Send the blobs that the runner misses; when it has given up meanwhile, its next answer says why."""
+    try:
+        for name in names:
             _restore_blob(store, name, frozen, root)
             wire.write_blob_head(pipe.write, name, os.path.getsize(store.place(name)))
             with open(store.place(name), "rb") as file:
                 while piece := file.read(1 << 20):
                     pipe.write.write(piece)
         wire.write_blobs_end(pipe.write)
+    except BrokenPipeError:
+        return
 
 
 def _restore_blob(store: BlobStore, name: str, frozen: snapshot.Snapshot, root: str) -> None:
     """A blob that was collected since its file was last hashed is read again, if the file is still the same."""
-    if store.has(name):
-        return
     for entry in frozen.entries:
         if entry[0] == "f" and entry[4] == name:
+            if store.has(name, entry[3]):
+                return
             with open(os.path.join(root, entry[1]), "rb") as file:
                 if store.put(file.read()) != name:
                     raise SnapshotError(f"{entry[1]} changed while it was being submitted", "submit again")
             return
-    from jig.runner import manifest
+    if not store.has(name):
+        from jig.runner import manifest
 
-    store.put(manifest.encode(frozen.entries))
+        store.put(manifest.encode(frozen.entries))

@@ -59,7 +59,7 @@ def test_a_pipe_asks_for_what_is_missing_and_takes_the_run_in(target, project, j
     snapshot = elsewhere.put(manifest.encode([["f", "a.py", 0o644, len(text), blob]]))
     plan = _plan(target, project, SnapshotRef(snapshot, 1, len(text)))
     pipe = machine.open("supervise", plan.run_id)
-    pipe.send({"home": machine.home, "plan": plan.to_json(), "secrets": {}, "script_path": machine.script_path()})
+    pipe.send(_request(machine, plan))
     asked = []
     while "missing" in (answer := pipe.answer()):
         asked.append(answer["missing"])
@@ -77,7 +77,7 @@ def test_a_pipe_asks_for_what_is_missing_and_takes_the_run_in(target, project, j
     with open(Home(machine.home).run(plan.run_id).log, "rb") as file:
         assert file.read() == b"by hand\n"
     again = machine.open("supervise", plan.run_id)
-    again.send({"home": machine.home, "plan": plan.to_json(), "secrets": {}, "script_path": machine.script_path()})
+    again.send(_request(machine, plan))
     with pytest.raises(Refusal, match="there is already a run") as caught:
         again.answer()
     again.close()
@@ -91,11 +91,22 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(target, project, jig_
     machine = machines.for_target(target)
     plan = _plan(target, project, SnapshotRef("0" * 64, 1, 1))
     pipe = machine.open("supervise", plan.run_id)
-    pipe.send({"home": machine.home, "plan": plan.to_json(), "secrets": {}, "script_path": machine.script_path()})
+    pipe.send(_request(machine, plan))
     assert pipe.answer() == {"missing": ["0" * 64]}
     pipe.close()
     assert not os.path.exists(jig_home / "runs") or os.listdir(jig_home / "runs") == []
     assert machine.ask("status", run=plan.run_id) == {"status": "absent"}
+
+
+def _request(machine, plan: Plan) -> dict:
+    environment = plan.environment.to_json()
+    return {
+        "home": machine.home,
+        "plan": plan.to_json(),
+        "environment": environment,
+        "secrets": {},
+        "script_path": machine.script_path(),
+    }
 
 
 def _plan(target, project, snapshot: SnapshotRef) -> Plan:

@@ -51,7 +51,7 @@ def test_events_in_order_with_a_clock_of_their_own(tmp_path):
 
 def test_a_torn_line_is_skipped_and_ended(tmp_path):
     path = tmp_path / "events.jsonl"
-    path.write_bytes(b'{"seq": 1, "event": "queued"}\n{"seq": 2, "ev')
+    path.write_bytes(b'{"seq": 1, "time": 1.5, "mono": 0, "event": "queued"}\n{"seq": 2, "ev')
     assert [event["event"] for event in events.read(str(path))] == ["queued"]
     writer = events.EventWriter(str(path), seq=2)
     writer.write("lost")
@@ -95,6 +95,18 @@ def test_blobs_go_in_and_come_out(tmp_path):
     assert (tmp_path / "out").stat().st_nlink == 1
     assert list(store.names()) == [name]
     assert missing(store, [(name, 5), (name, 6), ("0" * 64, 1)]) == sorted([name, "0" * 64])
+
+
+def test_a_torn_blob_counts_as_missing(tmp_path):
+    """What a power cut may leave: the right name, the right size even, but not the bytes."""
+    store = BlobStore(str(tmp_path / "blobs"))
+    for damage in (b"", b"hell", b"\0\0\0\0\0"):
+        name = store.put(b"hello")
+        with open(store.place(name), "wb") as file:
+            file.write(damage)
+        with pytest.raises(FileNotFoundError, match="damaged"):
+            store.copy_out(name, str(tmp_path / f"out{len(damage)}"), 0o644) if damage else store.read(name)
+        assert not store.has(name)
 
 
 def test_a_blob_that_is_not_what_it_says_leaves_nothing(tmp_path):

@@ -46,6 +46,7 @@ READER_GONE = 141
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _fill_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _show_what_cannot_be_encoded(stream)
     try:
@@ -61,6 +62,16 @@ def main(argv: list[str] | None = None) -> int:
             raise
         code = _report_full(error)
     return _flush(code)
+
+
+def _fill_closed_streams() -> None:
+    """Where a standard stream was closed, the next file that jig opens would take its number, and be written to."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
 
 
 def load(noun: str) -> Group:

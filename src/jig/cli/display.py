@@ -7,6 +7,7 @@ import sys
 import time
 
 from jig.cli.terminal import StatusLine, box, human_bytes, human_duration, is_terminal, plain, printable, width_of
+from jig.errors import StoreError
 from jig.follow import Quiet, follow
 from jig.runner import events
 from jig.store import runs
@@ -43,10 +44,7 @@ class Display:
 
     def _show_bytes(self, data: bytes) -> None:
         self._line.clear()
-        sys.stdout.flush()
-        view = memoryview(data)
-        while view:
-            view = view[os.write(sys.stdout.fileno(), view) :]
+        write_bytes(data)
         self._at_line_start = data.endswith(b"\n")
 
     def show(self, item: dict[str, Any] | bytes | Quiet) -> None:
@@ -70,9 +68,28 @@ class Display:
             sys.stdout.flush()
 
 
-def watch(folder: RunFolder, machine: Machine, display: Display) -> runs.Run | None:
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout as they are, also when somebody made it non-blocking."""
+    sys.stdout.flush()
+    view, out = memoryview(data), sys.stdout.fileno()
+    while view:
+        try:
+            view = view[os.write(out, view) :]
+        except BlockingIOError:
+            import select
+
+            select.select([], [out], [])
+
+
+def watch(
+    folder: RunFolder, machine: Machine, display: Display, opening: tuple[str, ...] = (), interrupted: bool = False
+) -> runs.Run | None:
     """Show the run until it ends; None when it was left going. A second Ctrl-C soon after the first cancels it."""
     try:
+        for text in opening:
+            display.say(text)
+        if interrupted:
+            raise KeyboardInterrupt
         for item in follow(folder, machine):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break
@@ -81,6 +98,8 @@ def watch(folder: RunFolder, machine: Machine, display: Display) -> runs.Run | N
         if not _leave(folder, machine, display):
             return None
     display.finish()
+    if not os.path.exists(folder.plan):
+        raise StoreError(f"the folder of the run {folder.id} is gone", "its script, or somebody else, removed it")
     return runs.fold(events.read(folder.events))
 
 
@@ -128,12 +147,3 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def last_metrics(folder: RunFolder) -> dict[str, Any]:
-    """The last value of every metric, straight from the run's files."""
-    last: dict[str, Any] = {}
-    for path in runs.metric_files(folder):
-        for entry in runs.read_metrics(path)[0]:
-            last.update(entry["values"])
-    return last

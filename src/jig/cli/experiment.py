@@ -10,9 +10,8 @@ from jig.cli.grammar import Argument, Command, Group, Option
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.cli.grammar import Args
-    from jig.machines import Machine
     from jig.store.queries import Found
-    from jig.submit import Handle, Wanted
+    from jig.submit import Submitted, Wanted
 
 CONFIG = Option(
     ("-c", "--run-configuration", "--runconfig"),
@@ -105,26 +104,28 @@ def submit(args: Args) -> int:
         line.clear()
         sys.stdout.write(render(plan, files))
         return 0
-    handle, machine = pipeline.submit(wanted, teller)
+    submitted = pipeline.submit(wanted, teller)
     line.clear()
-    print(f"RunId: {handle.run_id}", flush=True)
+    run_id = submitted.handle.run_id
     if args.flag("detach"):
-        print(f"jig logs -f {handle.run_id} follows it, jig cancel {handle.run_id} ends it", file=sys.stderr)
+        print(f"RunId: {run_id}")
+        print(f"jig logs -f {run_id} follows it, jig cancel {run_id} ends it", file=sys.stderr)
         return 0
-    return _follow_to_the_end(handle, machine)
+    return _follow_to_the_end(submitted)
 
 
-def _follow_to_the_end(handle: Handle, machine: Machine) -> int:
+def _follow_to_the_end(submitted: Submitted) -> int:
     from jig.cli import display as shown
     from jig.runner.folder import RunFolder
+    from jig.store.runs import last_metrics
 
+    handle, machine, interrupted = submitted
     folder, display = RunFolder(handle.folder), shown.Display()
-    display.say("Executing user inputs .....")
-    display.say("===========================")
-    run = shown.watch(folder, machine, display)
+    opening = (f"RunId: {handle.run_id}", "Executing user inputs .....", "===========================")
+    run = shown.watch(folder, machine, display, opening, interrupted)
     if run is None:
         return 130
-    sys.stdout.write(shown.summary(folder, run, shown.last_metrics(folder)))
+    sys.stdout.write(shown.summary(folder, run, last_metrics(folder)))
     if not handle.plan.tracked:
         machine.ask("remove", run=handle.run_id)
     return run.submit_code
@@ -197,11 +198,8 @@ def logs(args: Args) -> int:
     found = _find(args)
     if not args.flag("follow"):
         reader = Reader(found.folder)
-        sys.stdout.flush()
         while data := reader.log():
-            view = memoryview(data)
-            while view:
-                view = view[os.write(sys.stdout.fileno(), view) :]
+            shown.write_bytes(data)
         return 0
     display = shown.Display()
     run = shown.watch(found.folder, found.machine, display)
@@ -214,18 +212,14 @@ def logs(args: Args) -> int:
 def cancel(args: Args) -> int:
     """End a run; when this returns, no process of it is left."""
     from jig.cli import display as shown
-    from jig.errors import StoreError, UsageError
+    from jig.errors import StoreError
 
     found = _find(args)
     before = found.run()
     if before.final:
         print(f"{found.id} had already ended: {before.state}")
         return 0
-    grace = args.text("grace")
-    try:
-        grace_s = None if grace is None else float(grace)
-    except ValueError:
-        raise UsageError(f"--grace takes seconds, not {grace!r}", "for example:  --grace 30") from None
+    grace_s = _seconds(args.text("grace"))
     if not shown.cancel(found.folder, found.machine, grace_s):
         raise StoreError(f"the run {found.id} has not ended", f"look at it:  jig status {found.id}")
     run = found.run()
@@ -233,6 +227,21 @@ def cancel(args: Args) -> int:
     if run.survivors:
         raise StoreError(f"processes of {found.id} would not end: {', '.join(map(str, run.survivors))}")
     return 0
+
+
+def _seconds(text: str | None) -> float | None:
+    """The grace that was asked for, up to a day."""
+    from jig.errors import UsageError
+
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise UsageError(f"--grace takes seconds from 0 to 86400, not {text!r}", "for example:  --grace 30")
+    return seconds
 
 
 def diagnostics(args: Args) -> int:
@@ -245,7 +254,8 @@ def diagnostics(args: Args) -> int:
         for parent, _, names in os.walk(found.folder.path):
             for name in names:
                 path = os.path.join(parent, name)
-                if os.path.isfile(path) and path != found.folder.reserve:
+                # A link may lead to anything, a private key included: what it points to stays here.
+                if os.path.isfile(path) and not os.path.islink(path) and path != found.folder.reserve:
                     archive.write(path, os.path.join(found.id, os.path.relpath(path, found.folder.path)))
     print(f"wrote {place}")
     return 0
@@ -253,21 +263,23 @@ def diagnostics(args: Args) -> int:
 
 def clean(args: Args) -> int:
     """Give back disk: leftovers of killed commands, files no run refers to, code copies of ended runs. Records stay."""
+    from jig.cli.here import store
     from jig.cli.terminal import human_bytes
-    from jig.machines.local import machine
 
-    here = machine()
-    freed = here.ask(
-        "clean", work=not args.flag("keep_work"), runner=os.path.basename(os.path.dirname(here.script_path()))
-    )
     names = {
         "leftovers": "leftovers",
         "work": "code copies of ended runs",
         "blobs": "unused files",
         "runner": "old runners",
     }
+    freed = dict.fromkeys(names, 0)
+    for machine in store().machines():
+        current = os.path.basename(os.path.dirname(machine.script_path()))
+        answer = machine.ask("clean", work=not args.flag("keep_work"), runner=current)
+        for key in names:
+            freed[key] += answer["freed"][key]
     for key, text in names.items():
-        print(f"{text}: {human_bytes(freed['freed'][key])}")
+        print(f"{text}: {human_bytes(freed[key])}")
     return 0
 
 

@@ -92,19 +92,6 @@ def _artifact(found: Found, name: str) -> str:
     return path
 
 
-def _artifacts(found: Found) -> dict[str, str]:
-    """Every artifact that is a file of the run; a link that leads out of it is left behind, and told."""
-    from jig.store import runs
-
-    kept = {}
-    for name in runs.attachments(found.folder):
-        try:
-            kept[name] = runs.artifact_path(found.folder, name)
-        except ValueError as error:
-            print(f"left out: {error}", file=sys.stderr)
-    return kept
-
-
 def _known(found: Found) -> str:
     from jig.store import runs
 
@@ -115,11 +102,14 @@ def download(args: Args) -> int:
     """Copy a run's artifacts into a folder."""
     import shutil
 
+    from jig.cli.terminal import printable
     from jig.errors import StoreError
+    from jig.store import runs
 
     found, folder = _find(args), os.path.abspath(args.required("directory"))
     wanted = args.text("artifact")
-    sources = {wanted: _artifact(found, wanted)} if wanted else _artifacts(found)
+    names = [wanted] if wanted else runs.attachments(found.folder)
+    sources = {name: _artifact(found, name) for name in names}
     places = {name: os.path.join(folder, name) for name in sources}
     taken = [place for place in places.values() if os.path.lexists(place)]
     if taken and not args.flag("overwrite"):
@@ -129,7 +119,7 @@ def download(args: Args) -> int:
         if os.path.lexists(place):
             os.unlink(place)  # a link that stands there is replaced, not followed
         shutil.copyfile(sources[name], place)
-        print(place)
+        print(printable(place))
     return 0
 
 

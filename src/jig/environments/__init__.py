@@ -31,11 +31,32 @@ class Environment(Value):
         """Plain JSON data."""
         return self._asdict() | {"requirements": list(self.requirements), "options": list(self.options)}
 
+    def shown(self) -> Environment:
+        """The same without what a URL may hold of secrets: user, password and query. For plans and records."""
+        requirements = tuple(_without_secrets(line) for line in self.requirements)
+        return self._replace(requirements=requirements, options=tuple(_without_secrets(line) for line in self.options))
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Environment:
         """The environment that `to_json` wrote; what else a request carries beside it is left out."""
         lists = {name: tuple(data[name]) for name in ("requirements", "options")}
         return cls(**{name: data[name] for name in cls._fields} | lists)
+
+
+def _without_secrets(line: str) -> str:
+    """The line with `user:password@` and `?query` of its URLs blotted out."""
+    if "://" not in line:
+        return line
+    words = []
+    for word in line.split(" "):
+        scheme, mark, rest = word.partition("://")
+        if mark:
+            place, slash, path = rest.partition("/")
+            place = "***@" + place.rpartition("@")[2] if "@" in place else place
+            path = path.partition("?")[0] + "?***" if "?" in path else path
+            word = scheme + mark + place + slash + path
+        words.append(word)
+    return " ".join(words)
 
 
 def decide(target: ComputeTarget, conda: CondaSpec, prepare: bool) -> Environment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from jig.errors import JigError
 from jig.machines import Pipe, checked, pack
 from jig.machines.spawn import spawn_piped
 from jig.project import ComputeTarget
@@ -22,12 +23,15 @@ class LocalMachine:
     name = "local"
 
     def __init__(self, home: str) -> None:
+        if os.pathsep in home:
+            raise JigError(
+                f"the jig home {home} holds a {os.pathsep!r}, which search paths cannot", "set another JIG_HOME"
+            )
         self.home: str | None = home
-        self._pack = pack.install(home)
 
     def open(self, verb: str, *words: str) -> Pipe:
         """Start a runner and talk to it."""
-        runner = os.path.join(self._pack, "jig", "runner", "__main__.py")
+        runner = os.path.join(self._pack(), "jig", "runner", "__main__.py")
         # A run that is submitted from within a run is not part of it: it must not carry the outer run's mark.
         environ = {name: value for name, value in os.environ.items() if name not in ("JIG_RUN_ID", "JIG_RUN_DIR")}
         return Pipe(*spawn_piped((sys.executable, "-I", "-S", runner, verb, *words), environ))
@@ -43,7 +47,10 @@ class LocalMachine:
 
     def script_path(self) -> str:
         """The folder that a script's `import jig` finds."""
-        return os.path.join(self._pack, "script")
+        return os.path.join(self._pack(), "script")
+
+    def _pack(self) -> str:
+        return pack.install(self.home or default_home())
 
 
 def machine(target: ComputeTarget | None = None) -> LocalMachine:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 
 import jig
+from jig.runner.folder import make_private
 
 ROOT = os.path.dirname(os.path.abspath(jig.__file__))
 # (folder in this installation, folder in the pack): the runner's own, and what a script may import.
 RUNNER_PARTS = (("runner", "jig/runner"), ("system", "jig/system"))
 SCRIPT_PARTS = (("track", "script/jig/track"), ("script/azureml", "script/azureml"))
+# A script that has jig itself installed still finds the rest of it behind the part that it is given.
+SCRIPT_INIT = b'\n__path__ = __import__("pkgutil").extend_path(__path__, __name__)\n'
 RUNNER_INIT = b'"""The part of jig that lives on a machine."""\n'
 
 
@@ -31,12 +34,15 @@ def install(home: str) -> str:
         return place
     import shutil
 
+    make_private(os.path.dirname(place))
     aside = f"{place}.{os.getpid()}"
     for path, source in files.items():
         os.makedirs(os.path.dirname(os.path.join(aside, path)), exist_ok=True)
         shutil.copyfile(source, os.path.join(aside, path))
     with open(os.path.join(aside, "jig/__init__.py"), "wb") as file:
         file.write(RUNNER_INIT)
+    with open(os.path.join(aside, "script/jig/__init__.py"), "ab") as file:
+        file.write(SCRIPT_INIT)
     try:
         os.rename(aside, place)
     except OSError:  # somebody else put the same pack there first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from jig.project.yaml import LIST, MAP, NULL, PLAIN, QUOTED, Node
+from jig.runner.folder import make_private
 
 ENTRIES_LIMIT = 256
 
@@ -43,7 +44,7 @@ def keep(entry: str, root: Node) -> None:
     folder = os.path.dirname(entry)
     aside = f"{entry}.{os.getpid()}.tmp"
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private(folder)
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as stream:
             json.dump(root, stream)
         os.replace(aside, entry)

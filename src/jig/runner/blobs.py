@@ -1,10 +1,11 @@
 """Content-addressed files: a blob's name is the SHA-256 of its bytes. Copied in and out, never hard-linked."""
 
+import errno
 import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO, Iterable, Iterator, List, Tuple
+    from typing import BinaryIO, Iterable, Iterator, List, Tuple, Union
 
 CHUNK = 1 << 20
 
@@ -30,9 +31,19 @@ class BlobStore:
         return size in (-1, found)
 
     def read(self, name: str) -> bytes:
-        """The blob's bytes; FileNotFoundError when it is not here."""
+        """The blob's bytes; FileNotFoundError when it is not here, whole."""
+        import hashlib
+
         with open(self.place(name), "rb") as file:
-            return file.read()
+            data = file.read()
+        if hashlib.sha256(data).hexdigest() != name:
+            raise self._damaged(name)
+        return data
+
+    def _damaged(self, name: str) -> FileNotFoundError:
+        """Take away a blob that a power cut tore, so that it is asked for again; returns the error to raise."""
+        os.unlink(self.place(name))
+        return FileNotFoundError(errno.ENOENT, "the stored file was damaged and is gone; submit again", name)
 
     def put(self, data: bytes) -> str:
         """Store bytes; returns their name."""
@@ -68,8 +79,11 @@ class BlobStore:
             raise
         return name, size
 
-    def copy_out(self, name: str, destination: str, mode: int) -> None:
-        """Write the blob's bytes to a new file with this mode."""
+    def copy_out(self, name: str, destination: "Union[str, bytes]", mode: int) -> None:
+        """Write the blob's bytes to a new file with this mode; FileNotFoundError when they are not the right ones."""
+        import hashlib
+
+        digest = hashlib.sha256()
         with open(self.place(name), "rb", buffering=0) as source:
             target = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
@@ -78,7 +92,10 @@ class BlobStore:
                         chunk = source.read(CHUNK)
                         if not chunk:
                             break
+                        digest.update(chunk)
                         _write_all(file, chunk)
+                if digest.hexdigest() != name:
+                    raise self._damaged(name)
                 if hasattr(os, "fchmod"):
                     os.fchmod(target, mode)
             finally:
@@ -112,12 +129,12 @@ def _listing(path: str) -> "List[str]":
 class UsingBlobs:
     """While this is held no blob is collected (or, with `alone`, none is relied upon by anybody else)."""
 
-    def __init__(self, store: BlobStore, alone: bool = False) -> None:
+    def __init__(self, store: BlobStore, alone: bool = False, wait: bool = True) -> None:
         from jig.system import lock
 
         os.makedirs(store.path, exist_ok=True)
         self._file = os.open(store.lock_path(), os.O_RDWR | os.O_CREAT, 0o644)
-        lock(self._file, shared=not alone)
+        self.held = lock(self._file, shared=not alone, wait=wait)
 
     def release(self) -> None:
         """Let go."""

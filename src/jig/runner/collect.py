@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Set
 
-RESERVED_S = 3600.0  # an empty run folder is a reservation; an older one belongs to a client that died
+RESERVED_S = 7 * 86400.0  # an empty run folder is a reservation; one this old belongs to a client that died
 RUNNER_S = 30 * 86400.0
 
 
@@ -24,29 +24,29 @@ def remove_run(home: Home, run_id: str) -> str:
     seen = status(home, run_id)
     if seen in (ALIVE, ELSEWHERE):
         return seen
-    _discard(folder.path)
     lock_path = folder.lock(home)
-    if os.path.exists(lock_path):
+    aside = os.path.join(home.runs, ".old-%s-%d" % (folder.id, os.getpid()))
+    try:
+        os.rename(folder.path, aside)  # first, so that a reader sees the folder whole or not at all
+        _delete(aside)
         os.unlink(lock_path)
+    except FileNotFoundError:
+        return "removed"
     return "removed"
 
 
-def _discard(path: str) -> int:
-    """Rename aside first, so that a reader sees the folder whole or not at all; returns the bytes given back."""
-    aside = os.path.join(os.path.dirname(path), ".old-%s-%d" % (os.path.basename(path), os.getpid()))
+def _delete(path: str) -> int:
+    """Remove a file, a link or a folder; returns the bytes given back. What is gone already is no error."""
     try:
-        os.rename(path, aside)
+        freed = size_of(path)
+        if os.path.isdir(path) and not os.path.islink(path):
+            for parent, _, _ in os.walk(path):
+                os.chmod(parent, 0o700)  # a script may have taken away the right to change its own folders
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
     except FileNotFoundError:
         return 0
-    return _delete(aside)
-
-
-def _delete(path: str) -> int:
-    freed = size_of(path)
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
     return freed
 
 
@@ -57,7 +57,10 @@ def size_of(path: str) -> int:
     total = 0
     for parent, _, names in os.walk(path):
         for name in names:
-            total += os.lstat(os.path.join(parent, name)).st_size
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:
+                continue
     return total
 
 
@@ -94,9 +97,9 @@ def _leftovers(home: Home) -> int:
 
 def _held(staged: str) -> bool:
     """Whether the runner that makes this folder still lives: it takes the lock before anything else can fail."""
-    if time.time() - os.stat(staged).st_mtime < 60:
-        return True
     try:
+        if time.time() - os.stat(staged).st_mtime < 60:
+            return True
         descriptor = os.open(os.path.join(staged, "lock"), os.O_RDWR)
     except FileNotFoundError:
         return False
@@ -109,18 +112,22 @@ def _held(staged: str) -> bool:
 def _drop_work(home: Home, folder: RunFolder) -> int:
     """Remove an ended run's copy of the code; what it wrote into outputs/ stays."""
     past = events.read(folder.events)
-    if not past or past[-1]["event"] not in events.FINAL or not os.path.isdir(folder.work):
+    # A script may have put a link in the folder's place: what it leads to is not ours to remove.
+    ended = bool(past) and past[-1]["event"] in events.FINAL
+    if not ended or not os.path.isdir(folder.work) or os.path.islink(folder.work):
         return 0
     return sum(_delete(os.path.join(folder.work, name)) for name in os.listdir(folder.work) if name != "outputs")
 
 
 def unused_blobs(home: Home) -> int:
-    """Remove blobs that no run refers to; waits until nobody is submitting. Returns the bytes given back."""
+    """Remove blobs that no run refers to, and return the bytes given back; nothing while somebody is submitting."""
     store = blobs.BlobStore(home.blobs)
     if not os.path.isdir(store.path):
         return 0
     freed = 0
-    with blobs.UsingBlobs(store, alone=True):
+    with blobs.UsingBlobs(store, alone=True, wait=False) as using:
+        if not using.held:
+            return 0
         used = _used(home, store)
         for name in list(store.names()):
             if name not in used:
@@ -138,9 +145,14 @@ def _used(home: Home, store: blobs.BlobStore) -> "Set[str]":
             plan = json.load(file)
         used.update(plan.get("attachments", {}).values())
         snapshot = plan["snapshot"]["id"]
-        if snapshot not in used and store.has(snapshot):
-            used.add(snapshot)
-            used.update(entry[4] for entry in manifest.decode(store.read(snapshot)) if entry[0] == "f")
+        if snapshot in used:
+            continue
+        try:
+            entries = manifest.decode(store.read(snapshot))
+        except FileNotFoundError:  # the record of this run has lost its list of files; its own copy is all there is
+            continue
+        used.add(snapshot)
+        used.update(entry[4] for entry in entries if entry[0] == "f")
     return used
 
 

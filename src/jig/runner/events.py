@@ -20,9 +20,13 @@ def parse(data: bytes) -> "List[Dict[str, Any]]":
             event = json.loads(line.decode("utf-8", "replace"))
         except ValueError:  # torn by a kill in the middle of a write; the writer after it starts a new line
             continue
-        if isinstance(event, dict) and isinstance(event.get("event"), str):
+        if isinstance(event, dict) and isinstance(event.get("event"), str) and _is_stamped(event):
             found.append(event)
     return found
+
+
+def _is_stamped(event: "Dict[str, Any]") -> bool:
+    return all(isinstance(event.get(name), (int, float)) for name in ("time", "mono"))
 
 
 def read(path: str) -> "List[Dict[str, Any]]":

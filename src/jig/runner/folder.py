@@ -17,6 +17,18 @@ def expand_home(home: "Optional[str]") -> str:
     return os.path.abspath(os.path.expanduser(home)) if home else default_home()
 
 
+def make_private(path: str) -> None:
+    """Make a folder, and those above it that are missing, for this user's eyes only."""
+    if os.path.isdir(path):
+        return
+    make_private(os.path.dirname(path))
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
 def is_run_id(name: str) -> bool:
     """Whether the name can be a run's: letters, digits, `-` and `_`, so that it is never a path or an option."""
     plain = all(c.isalnum() and ord(c) < 128 or c in "-_" for c in name)
@@ -53,7 +65,10 @@ class Home:
 
         name = "jig-%d-%08x" % (os.getuid(), zlib.crc32(os.fsencode(self.path)))  # type: ignore[attr-defined,unused-ignore]
         place = os.path.join("/var/tmp", name)
-        os.makedirs(place, mode=0o700, exist_ok=True)
+        make_private(place)
+        # Anybody may write there: a folder that somebody else made in our name is not to be trusted.
+        if os.lstat(place).st_uid != os.getuid() or os.path.islink(place):  # type: ignore[attr-defined,unused-ignore]
+            raise PermissionError("%s belongs to somebody else" % place)
         return place
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from jig.runner import tree
+from jig.runner import manifest, tree
 from jig.system import end, inherit_orphans, kill, oom_kills
 
 assert sys.platform != "win32"
@@ -67,9 +67,9 @@ def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str,
     try:
         for descriptor in (orders_end, answers_end, *not_ours):
             os.close(descriptor)
-        for number in (signal.SIGINT, signal.SIGHUP):
+        # When the whole tree is told to end (a shutdown), the script still gets its time from the supervisor.
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         outcome = _Watch(orders, argv, environ, work, log).run()
         if outcome is not None:
             os.write(answers, json.dumps(outcome).encode() + b"\n")
@@ -173,7 +173,9 @@ def _become_script(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, 
         os.dup2(out, 1)
         os.dup2(out, 2)
         os.chdir(work)
-        os.execve(argv[0], list(argv), environ)
+        # As bytes: Python 3.6 would encode them as ASCII where the locale is C.
+        variables = {manifest.native(name): manifest.native(value) for name, value in environ.items()}
+        os.execve(argv[0], [manifest.native(word) for word in argv], variables)
     except OSError as error:
         os.write(tell, ("%s: %s" % (error.filename or argv[0], error.strerror)).encode(errors="replace"))
     except BaseException as error:  # the boundary of this process: nothing may unwind into the guard's frames

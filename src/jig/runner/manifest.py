@@ -43,10 +43,15 @@ def lay_out(entries: "Iterable[List[Any]]", blobs: "BlobStore", folder: str) -> 
         path = entry[1]
         parent = path if entry[0] == "d" else path.rpartition("/")[0]
         if parent not in made:
-            os.makedirs(os.path.join(folder, parent), exist_ok=True)
+            os.makedirs(native(os.path.join(folder, parent)), exist_ok=True)
             made.add(parent)
-        place = os.path.join(folder, path)
+        place = native(os.path.join(folder, path))
         if entry[0] == "f":
             blobs.copy_out(entry[4], place, entry[2])
         elif entry[0] == "l":
-            os.symlink(entry[2], place)
+            os.symlink(native(entry[2]), place)
+
+
+def native(name: str) -> "Any":
+    """The name as the system takes it, whatever the locale: Python 3.6 would encode it as ASCII where LC_ALL is C."""
+    return name if os.name == "nt" else name.encode("utf-8", "surrogateescape")

@@ -5,7 +5,7 @@ import time
 
 from jig.runner import events, tree
 from jig.runner.folder import Home, RunFolder
-from jig.system import boot_id, end, host_name, lock, pid_exists
+from jig.system import boot_id, end, host_name, lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,15 @@ def status(home: Home, run_id: str) -> str:
         return ABSENT
     if past[-1]["event"] in events.FINAL:
         return ENDED
-    if past[0].get("host") != host_name():
+    # On a disk that other machines see too, a lock of another machine is not for us to judge.
+    if past[0].get("host") != host_name() and home.local_state() != home.path:
         return ELSEWHERE
-    if not os.path.isdir(folder.path):
+    if not os.path.exists(folder.lock(home)) and _supervisors(past, folder.id):
+        return ALIVE  # the script removed the lock; its supervisor is still at work
+    try:
+        descriptor = os.open(folder.lock(home), os.O_RDWR | os.O_CREAT, 0o644)
+    except FileNotFoundError:
         return ABSENT
-    descriptor = os.open(folder.lock(home), os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not lock(descriptor, wait=False):
             return ALIVE
@@ -64,7 +68,8 @@ def stop(home: Home, run_id: str, grace_s: float, timeout_s: float) -> str:
     with open(aside, "w") as file:
         file.write("%f" % grace_s)
     os.replace(aside, folder.stop)
-    _wake_supervisor(folder)
+    for pid in _supervisors(events.read(folder.events), run_id):
+        end(pid)  # wakes it, so that it need not wait for its next tick
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         seen = status(home, run_id)
@@ -74,8 +79,7 @@ def stop(home: Home, run_id: str, grace_s: float, timeout_s: float) -> str:
     return ALIVE
 
 
-def _wake_supervisor(folder: RunFolder) -> None:
-    """Signal it, so that it need not wait for its next tick. The lock was held a moment ago, so the pid is its own."""
-    for event in events.read(folder.events):
-        if event["event"] == "preparing" and pid_exists(event["pid"]):
-            end(event["pid"])
+def _supervisors(past: "List[Dict[str, Any]]", run_id: str) -> "List[int]":
+    """The run's supervisor, if it is a process of this machine (or of this container)."""
+    pids = [event["pid"] for event in past if event["event"] == "preparing"]
+    return [pid for pid in pids if tree.supervised_by(pid) == run_id]

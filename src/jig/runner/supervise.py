@@ -29,6 +29,7 @@ class Supervisor:
         self._plan = taken.plan
         self._folder = taken.folder
         self._disk_was_full = False
+        os.environ[tree.RUN_VARIABLE] = self._folder.id  # so that a program that builds the environment carries it too
         inherit_orphans()  # the guard does so too; this is for the case that the guard is killed
         self._wake, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
@@ -55,7 +56,7 @@ class Supervisor:
             if self.stopping():
                 return self._end("canceled", reason="canceled")
             python = environment.ensure(
-                self._plan["environment"],
+                self._taken.request["environment"],
                 self._taken.home.path,
                 self._folder.prepare_log,
                 lambda text: write("note", text=text),
@@ -92,25 +93,28 @@ class Supervisor:
             not_ours=(self._taken.lock, self._wake, self._wake_write),
         )
         self._taken.events.write("running", argv=argv)
-        stop_sent = False
+        grace_s = None
         while True:
             ready = select.select([watcher.fileno(), self._wake], [], [], TICK_S)[0]
             if self._wake in ready:
                 os.read(self._wake, 512)
-            if self.stopping() and not stop_sent:
-                stop_sent = True
-                watcher.stop(self._grace_s())
+            if self.stopping() and grace_s != self._grace_s():
+                grace_s = self._grace_s()  # a second cancel may be less patient than the first
+                watcher.stop(grace_s)
             self._disk_was_full = self._disk_was_full or self._disk_full()
             if watcher.fileno() in ready:
                 outcome = watcher.outcome()
                 if outcome is not None:
-                    outcome["stopped"] = stop_sent
+                    outcome["stopped"] = grace_s is not None
                     return outcome
 
     def _environ(self) -> "Dict[str, str]":
         """What the script sees: this machine's environment, the run configuration's variables, and ours."""
         share = os.path.expanduser(self._plan["share"])
-        os.makedirs(share, exist_ok=True)
+        try:
+            os.makedirs(share, exist_ok=True)
+        except OSError as error:
+            self._taken.events.write("note", text="there is no share folder: %s" % error)
         environ = dict(os.environ)
         environ["PYTHONUNBUFFERED"] = "1"
         environ.update(self._plan["variables"])
@@ -156,9 +160,10 @@ class Supervisor:
         return self._end("failed", reason="exited" if number is None else "killed", exit_code=code, **fields)
 
     def _disk_full(self) -> bool:
-        if not hasattr(os, "statvfs"):
+        try:
+            disk = os.statvfs(self._folder.path)
+        except FileNotFoundError:  # the script removed its own run folder
             return False
-        disk = os.statvfs(self._folder.path)
         # On a disk that counts no inodes (some network and copy-on-write ones) the number is 0 and means nothing.
         return disk.f_bavail * disk.f_frsize < FULL_BYTES or (disk.f_files > 0 and disk.f_favail == 0)
 

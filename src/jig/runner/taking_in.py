@@ -35,7 +35,7 @@ class TakenIn:
 
 def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> TakenIn:
     """Receive what is missing and set up the run folder; Refused leaves nothing behind."""
-    wanted = request["plan"]["environment"]
+    wanted = request["environment"]
     if not wanted.get("prepare", True) and not environment.is_prepared(wanted, home.path):
         raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
     store = blobs.BlobStore(home.blobs)
@@ -54,9 +54,11 @@ def _receive(
     while True:
         entries = []  # type: List[List[Any]]
         wanted = [(snapshot, -1)] + extra
-        if store.has(snapshot):
+        try:
             entries = manifest.decode(store.read(snapshot))
             wanted += [(entry[4], entry[3]) for entry in entries if entry[0] == "f"]
+        except FileNotFoundError:
+            pass  # the list itself is missing, and asked for below
         absent = blobs.missing(store, wanted)
         if not absent:
             return entries

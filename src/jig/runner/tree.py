@@ -1,8 +1,9 @@
 """Ending a process tree, and making sure that it ended."""
 
+import os
 import time
 
-from jig.system import carriers, descendants, end, kill, reap
+from jig.system import carriers, command_line, descendants, end, kill, reap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,18 @@ GIVE_UP_S = 30.0  # a process that survives KILL this long hangs in the kernel; 
 RUN_VARIABLE = "JIG_RUN_ID"
 
 
+def supervised_by(pid: int) -> str:
+    """The id of the run that this process supervises, by its command line; empty when it is something else."""
+    words = command_line(pid)[-3:]
+    is_one = len(words) == 3 and words[0].endswith("runner/__main__.py") and words[1] == "supervise"
+    return words[2] if is_one else ""
+
+
+def _is_another_run(pid: int) -> bool:
+    """A run that was submitted from within this one is not part of it."""
+    return supervised_by(pid) not in ("", os.environ.get(RUN_VARIABLE))
+
+
 def end_below(root: int, grace_s: float) -> "List[int]":
     """End every descendant of this process: TERM, `grace_s`, KILL, until a look at the process table finds none.
 
@@ -19,8 +32,9 @@ def end_below(root: int, grace_s: float) -> "List[int]":
     """
     start = time.monotonic()
     asked: "Set[int]" = set()
+    calm = 0
     while reap():
-        left = descendants(root)
+        left = descendants(root, spare=_is_another_run)
         waited = time.monotonic() - start
         if waited < grace_s:
             fresh = [pid for pid in left if pid not in asked]
@@ -31,6 +45,10 @@ def end_below(root: int, grace_s: float) -> "List[int]":
             ours = [pid for pid in left if kill(pid)]
             if not ours or waited - grace_s > GIVE_UP_S:
                 return left
+        # Children that stay although nobody is to be ended are other runs; one look may miss who forks right then.
+        calm = 0 if left else calm + 1
+        if calm > 2:
+            return []
         time.sleep(0.002 if waited < 0.1 else 0.02)
     return []
 

@@ -15,12 +15,19 @@ def supervise(words: "List[str]") -> None:
     """Take the run in, answer with its handle, and go on as its supervisor. `words` is for `ps`: the run's id."""
     if sys.platform == "win32":
         raise wire.Refused("this version of jig does not run scripts on Windows itself", "submit to another machine")
-    import ctypes  # noqa: F401  # the guard needs it; now it costs nothing, the client is still reading files
+    # What the guard and the copying of files need: now it costs nothing, the client is still reading files.
+    import ctypes  # noqa: F401
+    import hashlib  # noqa: F401
+    import signal
 
     from jig.runner import supervise as supervisor
     from jig.runner.taking_in import take_in
-    from jig.system import detach
+    from jig.system import close_inherited, detach
 
+    # The caller may have ignored or blocked signals, and left descriptors open: none of that is meant for the run.
+    close_inherited()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     request = wire.read_request(sys.stdin.buffer)
     home = Home(expand_home(request.get("home")))
     taken = take_in(home, request, sys.stdin.buffer, sys.stdout.buffer)
@@ -78,7 +85,7 @@ def main(words: "List[str]") -> None:
             wire.write_answer(sys.stdout.buffer, answer(verb, wire.read_request(sys.stdin.buffer)))
     except wire.Refused as refusal:
         wire.write_answer(sys.stdout.buffer, {"error": refusal.message, "hint": refusal.hint, "code": refusal.code})
-    except EOFError:
+    except (EOFError, BrokenPipeError):
         os._exit(1)  # the client left: there is nobody to answer
     except OSError as error:
         wire.write_answer(sys.stdout.buffer, {"error": str(error), "hint": "", "code": "system"})

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 
 from jig.runner import events
-from jig.runner.folder import Home, RunFolder
+from jig.runner.folder import Home, RunFolder, make_private
 from jig.runner.status import status
 from jig.store import runs
 from jig.store.record import record
@@ -20,12 +19,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERSION = 1
-RESERVED_S = 3600.0
 SCHEMA = """
 CREATE TABLE meta (order_offset INTEGER NOT NULL);
 INSERT INTO meta VALUES (0);
 CREATE TABLE runs (
-    id TEXT PRIMARY KEY, number INTEGER NOT NULL, project TEXT, folder TEXT NOT NULL,
+    id TEXT PRIMARY KEY, number INTEGER NOT NULL, project TEXT, folder BLOB NOT NULL,
     state TEXT, final INTEGER NOT NULL, offsets TEXT NOT NULL, record TEXT
 ) WITHOUT ROWID;
 CREATE INDEX by_number ON runs (number);
@@ -41,7 +39,7 @@ class Index:
         self._home = home
         self._path = os.path.join(home.local_state(), "index.db")
         self._tell = tell
-        os.makedirs(home.path, exist_ok=True)
+        make_private(home.path)
         try:
             self._open()
             self.refresh()
@@ -133,13 +131,15 @@ class Index:
         known_ids = {row[0] for row in unfinished}
         looks = [(run_id, number, folder, "{}", None) for number, run_id, folder in lines if run_id not in known_ids]
         for run_id, number, folder, offsets, before in unfinished + looks:
-            row = self._row(run_id, number, folder, json.loads(offsets), before)
+            row = self._row(run_id, number, os.fsdecode(folder), json.loads(offsets), before)
             if row is None:
                 delete.append((run_id,))
             else:
                 replace.append(row)
         with _Transaction(self.db):
-            self.db.executemany("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", replace)
+            # A run that somebody deleted while we looked at it must not come back.
+            still = [row for row in replace if os.path.exists(os.fsdecode(row[3]))]
+            self.db.executemany("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", still)
             self.db.executemany("DELETE FROM runs WHERE id=?", delete)
             self.db.execute("UPDATE meta SET order_offset=max(order_offset, ?)", (offset,))
 
@@ -160,35 +160,36 @@ class Index:
         self, run_id: str, number: int, place: str, offsets: dict[str, int], before: str | None = None
     ) -> tuple[Any, ...] | None:
         """What the index says of a run now; None when there is nothing to say."""
-        folder = RunFolder(place)
-        try:
-            plan = runs.read_plan(folder)
-        except FileNotFoundError:
-            return self._reservation(run_id, number, place)
-        except (ValueError, NotADirectoryError):
-            self._tell(f"{place} is not a run folder that this version can read; it is left out")
+        if not os.path.isdir(place):
             return None
+        try:
+            if not os.listdir(place):  # a run that is being submitted, or a client that died doing so
+                return (run_id, number, None, os.fsencode(place), None, 0, "{}", None)
+            return self._look(run_id, RunFolder(place), offsets, before)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            # One folder that is not as jig left it must not keep all others from being seen.
+            self._tell(f"{place} cannot be read as a run ({error!r}); it is left out")
+            return None
+
+    def _look(
+        self, run_id: str, folder: RunFolder, offsets: dict[str, int], before: str | None
+    ) -> tuple[Any, ...] | None:
+        plan = runs.read_plan(folder)
         if not plan.get("tracked", True):
             return None
+        place = folder.path
         run = runs.fold(events.read(folder.events))
         if not run.final and status(Home(os.path.dirname(os.path.dirname(place))), run_id) == "ended":
             run = runs.fold(events.read(folder.events))
         metrics: dict[str, Any] = json.loads(before)["metrics"] if before else {}
         for path in runs.metric_files(folder):
             name = os.path.basename(path)
-            entries, offsets[name] = runs.read_metrics(path, offsets.get(name, 0))
-            for entry in entries:
+            for entry, offset in runs.read_metrics(path, offsets.get(name, 0)):
                 metrics.update(entry["values"])
+                offsets[name] = offset
         text = json.dumps(record(plan, run, metrics, runs.attachments(folder)))
-        return (run_id, plan["number"], plan["project"], place, run.state, int(run.final), json.dumps(offsets), text)
-
-    def _reservation(self, run_id: str, number: int, place: str) -> tuple[Any, ...] | None:
-        """An empty folder is a run that is being submitted, or a client that died doing so."""
-        try:
-            age_s = time.time() - os.stat(place).st_mtime
-        except FileNotFoundError:
-            return None
-        return (run_id, number, None, place, None, 0, "{}", None) if age_s < RESERVED_S else None
+        where = os.fsencode(place)  # a path need not be text
+        return (run_id, plan["number"], plan["project"], where, run.state, int(run.final), json.dumps(offsets), text)
 
     def records(self, project: str | None, limit: int | None) -> Iterator[str]:
         """The latest runs' records as JSON text, newest first."""
@@ -200,14 +201,19 @@ class Index:
     def matching(self, prefix: str, limit: int = 6) -> list[tuple[str, str]]:
         """Id and folder of runs whose id starts so."""
         query = "SELECT id, folder FROM runs WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?"
-        return list(self.db.execute(query, (prefix, prefix + "\U0010ffff", limit)))
+        found = self.db.execute(query, (prefix, prefix + "\U0010ffff", limit))
+        return [(run_id, os.fsdecode(folder)) for run_id, folder in found]
 
     def latest(self, project: str | None) -> tuple[str, str] | None:
         """Id and folder of the newest run."""
         where, values = ("project=? AND", [project]) if project else ("", [])
         query = f"SELECT id, folder FROM runs WHERE {where} state IS NOT NULL ORDER BY number DESC LIMIT 1"
-        found: tuple[str, str] | None = self.db.execute(query, values).fetchone()
-        return found
+        found = self.db.execute(query, values).fetchone()
+        return (found[0], os.fsdecode(found[1])) if found else None
+
+    def folders(self) -> Iterator[str]:
+        """The folder of every run."""
+        return (os.fsdecode(row[0]) for row in self.db.execute("SELECT folder FROM runs"))
 
     def record(self, run_id: str) -> str | None:
         """One run's record as JSON text."""

@@ -81,6 +81,11 @@ class Store:
         home = os.path.dirname(os.path.dirname(place))
         return Found(run_id, RunFolder(place), LocalMachine(home))
 
+    def machines(self) -> tuple[Machine, ...]:
+        """Every machine that keeps runs of this record."""
+        homes = {os.path.dirname(os.path.dirname(place)) for place in self.index.folders()}
+        return tuple(LocalMachine(home) for home in sorted({self.home.path, *homes}))
+
     def list(self, project: str | None, limit: int | None) -> list[dict[str, Any]]:
         """The latest runs, newest first."""
         return [json.loads(text) for text in self.index.records(project, limit)]

@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from jig.runner.folder import Home
+from jig.runner.folder import Home, make_private
 from jig.system import lock
 from jig.values import Value
 
@@ -35,13 +35,14 @@ class Reserved(Value):
 
 def reserve(home: Home, runs: str, project: str) -> Reserved:
     """Take the next id and number. Unique also when many submits share a millisecond or the clock is set back."""
-    os.makedirs(home.path, exist_ok=True)
-    os.makedirs(runs, exist_ok=True)
+    make_private(home.path)
+    make_private(runs)
     with open(home.order, "a+b") as order:
         lock(order.fileno())
-        number = _last_number(order) + 1
+        number, before = _last(order)
         created = time.time()
-        milliseconds = int(created * 1000)
+        # Never below the last one: two homes may hold runs of one order, and a clock may be set back.
+        milliseconds = max(int(created * 1000), before + 1)
         while True:
             run_id = f"{project}_{milliseconds}"
             folder = os.path.join(runs, run_id)
@@ -50,24 +51,23 @@ def reserve(home: Home, runs: str, project: str) -> Reserved:
                 break
             except FileExistsError:
                 milliseconds += 1
-        order.write(json.dumps([number, run_id, folder]).encode() + b"\n")
-    return Reserved(run_id, number, created, folder)
+        order.write(json.dumps([number + 1, run_id, folder]).encode() + b"\n")
+    return Reserved(run_id, number + 1, created, folder)
 
 
-def _last_number(order: BinaryIO) -> int:
-    """The number on the last whole line; a line torn by a full disk is ended first."""
+def _last(order: BinaryIO) -> tuple[int, int]:
+    """Number and milliseconds of the last whole line; a line torn by a full disk is ended first."""
     size = order.seek(0, os.SEEK_END)
-    if not size:
-        return 0
     order.seek(max(0, size - LAST_LINE_BYTES))
     tail = order.read()
-    if not tail.endswith(b"\n"):
+    if tail and not tail.endswith(b"\n"):
         order.write(b"\n")
     for line in reversed(tail.splitlines()):
         entry = parse_line(line)
         if entry is not None:
-            return entry[0]
-    return 0
+            milliseconds = entry[1].rpartition("_")[2]
+            return entry[0], int(milliseconds) if milliseconds.isdigit() else 0
+    return 0, 0
 
 
 def parse_line(line: bytes) -> tuple[int, str, str] | None:

@@ -11,7 +11,7 @@ from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 # The word in an event → the word that people and JSON see.
@@ -24,6 +24,8 @@ STATES = {
     "canceled": "Canceled",
     "lost": "Lost",
 }
+LONG_BYTES = 16 << 20
+LAST_PART_BYTES = 1 << 20
 FINAL = tuple(STATES[word] for word in events.FINAL)
 REASONS = {
     "exited": "the script ended with exit code {exit_code}",
@@ -122,31 +124,53 @@ def metric_files(folder: RunFolder) -> list[str]:
     ]
 
 
-def read_metrics(path: str, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """Whole metric lines from `offset` on, and where the next read begins; torn lines are left out."""
+def read_metrics(path: str, offset: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
+    """Whole metric lines from `offset` on, each with where the next one begins; torn lines are left out."""
     with open(path, "rb") as file:
         file.seek(offset)
-        data = file.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    found = []
-    for line in whole.splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict) and isinstance(entry.get("values"), dict):
-            found.append(entry)
-    return found, offset + len(whole)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            offset += len(line)
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(entry, dict) and isinstance(entry.get("values"), dict):
+                yield entry, offset
+
+
+def last_metrics(folder: RunFolder) -> dict[str, Any]:
+    """The last value of every metric; of a very long file, of those that stand in its last part."""
+    last: dict[str, Any] = {}
+    for path in metric_files(folder):
+        size = os.path.getsize(path)
+        for entry, _ in read_metrics(path, size - LAST_PART_BYTES if size > LONG_BYTES else 0):
+            last.update(entry["values"])
+    return last
 
 
 def attachments(folder: RunFolder) -> list[str]:
     """The artifacts of a run by name: logs, and every file that the script left in outputs/."""
     found = [name for name in ("driver_log", "control_log") if os.path.exists(artifact_path(folder, name))]
+    root = _real_outputs(folder)
     for parent, folders, names in os.walk(folder.outputs):
         folders.sort()
         relative = os.path.relpath(parent, folder.work)
-        found += [os.path.join(relative, name) for name in sorted(names)]
+        found += [
+            os.path.join(relative, name) for name in sorted(names) if _is_inside(os.path.join(parent, name), root)
+        ]
     return found
+
+
+def _real_outputs(folder: RunFolder) -> str:
+    """Where the outputs must really be: a script may have put a link in their place, or in that of work/."""
+    return os.path.join(os.path.realpath(folder.path), "work", "outputs")
+
+
+def _is_inside(path: str, root: str) -> bool:
+    """Whether the path is a file below the root, also when every link on the way is followed."""
+    return os.path.isfile(path) and os.path.realpath(path).startswith(root + os.sep)
 
 
 def artifact_path(folder: RunFolder, name: str) -> str:
@@ -156,6 +180,6 @@ def artifact_path(folder: RunFolder, name: str) -> str:
     if name in ("control_log", "control_log.txt"):
         return folder.prepare_log if os.path.exists(folder.prepare_log) else folder.events
     place = os.path.normpath(os.path.join(folder.work, name))
-    if not os.path.realpath(place).startswith(os.path.realpath(folder.outputs) + os.sep):
+    if not _is_inside(place, _real_outputs(folder)):
         raise ValueError(f"{name} is not among the run's outputs")
     return place

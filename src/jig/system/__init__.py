@@ -9,6 +9,8 @@ if sys.platform == "win32":
     from jig.system.windows import (
         boot_id,
         carriers,
+        close_inherited,
+        command_line,
         descendants,
         detach,
         end,
@@ -28,6 +30,8 @@ elif sys.platform == "darwin":
     from jig.system.darwin import (
         boot_id,
         carriers,
+        close_inherited,
+        command_line,
         descendants,
         detach,
         end,
@@ -47,6 +51,8 @@ else:
     from jig.system.linux import (
         boot_id,
         carriers,
+        close_inherited,
+        command_line,
         descendants,
         detach,
         end,
@@ -66,6 +72,8 @@ else:
 __all__ = [
     "boot_id",
     "carriers",
+    "close_inherited",
+    "command_line",
     "descendants",
     "detach",
     "end",

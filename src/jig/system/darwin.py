@@ -5,15 +5,29 @@ import sys
 
 assert sys.platform != "win32"  # before the import, so that the type checker leaves all of this out on Windows
 
-from jig.system.posix import detach, end, host_name, kill, lock, pid_exists, put_folder, reap, reserve_space
+from jig.system.posix import (
+    below,
+    close_inherited,
+    detach,
+    end,
+    host_name,
+    kill,
+    lock,
+    pid_exists,
+    put_folder,
+    reap,
+    reserve_space,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, List, Optional
+    from typing import Callable, Dict, List, Optional
 
 __all__ = [
     "boot_id",
     "carriers",
+    "close_inherited",
+    "command_line",
     "descendants",
     "detach",
     "end",
@@ -42,17 +56,24 @@ def _table(*columns: str) -> "List[str]":
     return subprocess.check_output(argv).decode(errors="surrogateescape").splitlines()
 
 
-def descendants(root: int) -> "List[int]":
-    """Every living process below `root` (zombies do not count)."""
-    rows = [line.split(None, 2) for line in _table("pid", "ppid", "stat")]
-    found = {root}
-    grew = True
-    while grew:
-        more = {int(pid) for pid, parent, _ in rows if int(parent) in found and int(pid) not in found}
-        grew = bool(more)
-        found |= more
-    dead = {int(pid) for pid, _, state in rows if state.startswith("Z")}
-    return sorted(found - dead - {root})
+def command_line(pid: int) -> "List[str]":
+    """The words that the process was started with, as `ps` tells them; none when it is gone."""
+    import subprocess
+
+    told = subprocess.run(["/bin/ps", "-ww", "-o", "args=", "-p", str(pid)], stdout=subprocess.PIPE, check=False)
+    return told.stdout.decode(errors="surrogateescape").split()
+
+
+def descendants(root: int, spare: "Callable[[int], bool]" = lambda pid: False) -> "List[int]":
+    """Every living process below `root`, but for those that are spared and what is below them."""
+    children: "Dict[int, List[int]]" = {}
+    dead = set()
+    for line in _table("pid", "ppid", "stat"):
+        pid, parent, state = line.split(None, 2)
+        children.setdefault(int(parent), []).append(int(pid))
+        if state.startswith("Z"):
+            dead.add(int(pid))
+    return below(root, children, dead, spare)
 
 
 def carriers(variable: str, value: str) -> "List[int]":

@@ -5,15 +5,29 @@ import sys
 
 assert sys.platform != "win32"  # before the import, so that the type checker leaves all of this out on Windows
 
-from jig.system.posix import detach, end, host_name, kill, lock, pid_exists, put_folder, reap, reserve_space
+from jig.system.posix import (
+    below,
+    close_inherited,
+    detach,
+    end,
+    host_name,
+    kill,
+    lock,
+    pid_exists,
+    put_folder,
+    reap,
+    reserve_space,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, List, Optional
+    from typing import Callable, Dict, List, Optional
 
 __all__ = [
     "boot_id",
     "carriers",
+    "close_inherited",
+    "command_line",
     "descendants",
     "detach",
     "end",
@@ -69,24 +83,28 @@ def _parent_and_state(pid: int) -> "tuple[int, str]":
     return int(fields[1]), fields[0].decode()
 
 
-def descendants(root: int) -> "List[int]":
-    """Every living process below `root` (zombies do not count)."""
-    parents = {}
+def command_line(pid: int) -> "List[str]":
+    """The words that the process was started with; none when it is gone."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
+    except OSError:
+        return []
+
+
+def descendants(root: int, spare: "Callable[[int], bool]" = lambda pid: False) -> "List[int]":
+    """Every living process below `root`, but for those that are spared and what is below them."""
+    children: "Dict[int, List[int]]" = {}
     dead = set()
     for pid in _pids():
         try:
-            parents[pid], state = _parent_and_state(pid)
+            parent, state = _parent_and_state(pid)
         except OSError:  # it ended between the listing and the look
             continue
+        children.setdefault(parent, []).append(pid)
         if state in ("Z", "X"):
             dead.add(pid)
-    found = {root}
-    grew = True
-    while grew:
-        more = {pid for pid, parent in parents.items() if parent in found and pid not in found}
-        grew = bool(more)
-        found |= more
-    return sorted(found - dead - {root})
+    return below(root, children, dead, spare)
 
 
 def carriers(variable: str, value: str) -> "List[int]":

@@ -4,6 +4,10 @@ import fcntl
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Dict, List, Set
+
 assert sys.platform != "win32"  # tells the type checker to leave this module out on Windows
 
 
@@ -20,6 +24,28 @@ def lock(descriptor: int, shared: bool = False, wait: bool = True) -> bool:
 def host_name() -> str:
     """This machine's name (the socket module would tell the same, but is slow to import)."""
     return os.uname().nodename
+
+
+def close_inherited() -> None:
+    """Close every descriptor but the standard three: what a shell left open is not for a run that outlives it."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2:
+            try:
+                os.close(int(name))
+            except OSError:
+                continue  # the one that listed the folder
+
+
+def below(root: int, children: "Dict[int, List[int]]", dead: "Set[int]", spare: "Callable[[int], bool]") -> "List[int]":
+    """Everybody living below `root` in this table of children, but for those that are spared and what is below them."""
+    found = []  # type: List[int]
+    look = list(children.get(root, ()))
+    while look:
+        pid = look.pop()
+        if not spare(pid):
+            found.append(pid)
+            look += children.get(pid, ())
+    return sorted(pid for pid in found if pid not in dead)
 
 
 def detach() -> bool:

@@ -83,18 +83,29 @@ def inherit_orphans() -> None:
     """Nothing to ask for here: `taskkill /T` follows the tree."""
 
 
-def descendants(root: int) -> "List[int]":
-    """Every living process below `root`."""
+def close_inherited() -> None:
+    """A process started here inherits nothing that it was not given."""
+
+
+def command_line(pid: int) -> "List[str]":
+    """The words that the process was started with; none when it is gone."""
+    script = "(Get-CimInstance Win32_Process -Filter 'ProcessId=%d').CommandLine" % pid
+    return subprocess.check_output(["powershell", "-NoProfile", "-Command", script]).decode().split()
+
+
+def descendants(root: int, spare: "Callable[[int], bool]" = lambda pid: False) -> "List[int]":
+    """Every living process below `root`, but for those that are spared and what is below them."""
     script = 'Get-CimInstance Win32_Process | ForEach-Object { "$($_.ProcessId) $($_.ParentProcessId)" }'
     table = subprocess.check_output(["powershell", "-NoProfile", "-Command", script]).decode()
     rows = [(int(line.split()[0]), int(line.split()[1])) for line in table.splitlines() if line.strip()]
-    found = {root}
-    grew = True
-    while grew:
-        more = {pid for pid, parent in rows if parent in found and pid not in found}
-        grew = bool(more)
-        found |= more
-    return sorted(found - {root})
+    found = []  # type: List[int]
+    look = [root]
+    while look:
+        parent = look.pop()
+        more = [pid for pid, above in rows if above == parent and pid not in found and not spare(pid)]
+        found += more
+        look += more
+    return sorted(found)
 
 
 def carriers(variable: str, value: str) -> "List[int]":
