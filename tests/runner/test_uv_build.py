@@ -299,7 +299,7 @@ def test_a_build_is_stopped_on_request(machine: Machine, index: Index) -> None:
         machine.ensure(wanted("alpha"), index.arrived.is_set)
     assert failed.value.reason == "canceled"
     assert machine.left() == ["ab12.lock"]
-    assert ".building-ab12" not in command_lines()
+    assert f"{machine.home}/envs/.building-ab12" not in command_lines()
 
 
 def test_who_waits_says_so_and_can_be_stopped(machine: Machine, index: Index, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def script(tmp_path):
 @pytest.fixture
 def run_dir(tmp_path, monkeypatch):
     """A run that this very process belongs to."""
-    for name in ("RANK", "JIG_OUTPUTS"):
+    for name in ("RANK",):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JIG_RUN_DIR", str(tmp_path))
     monkeypatch.setattr(metrics, "_file", lines.LineFile())

@@ -114,12 +114,6 @@ print("went on")
     assert tree(script.outputs) == {"small": b"x"}
 
 
-def test_the_folder_can_be_elsewhere(run_dir, monkeypatch):
-    monkeypatch.setenv("JIG_OUTPUTS", str(run_dir / "else where"))
-    jig.upload("outputs/a", "content")
-    assert tree(run_dir) == {"else where/a": b"content"}
-
-
 def test_the_working_directory_does_not_matter(outputs, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     jig.upload("a", "content")

@@ -21,9 +21,6 @@ def metrics_path() -> "str | None":
 
 def outputs_dir() -> "str | None":
     """The folder that comes home when the run ends, or None outside a run."""
-    outputs = os.environ.get("JIG_OUTPUTS")
-    if outputs:
-        return outputs
     run_dir = os.environ.get("JIG_RUN_DIR")
     return os.path.join(run_dir, "work", "outputs") if run_dir else None
 
