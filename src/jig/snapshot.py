@@ -9,7 +9,7 @@ import time
 from jig.errors import SnapshotError
 from jig.ignore import ENVIRONMENT_MARKS, NEVER, NEVER_AT_TOP, Rules
 from jig.runner import manifest
-from jig.runner.blobs import CHUNK, BlobStore
+from jig.runner.blobs import CHUNK, LARGE, BlobStore, sha256
 from jig.runner.folder import default_home, make_private
 from jig.values import Value
 
@@ -62,9 +62,7 @@ class Hasher(BlobStore):
 
     def add(self, chunks: Iterator[bytes], expect: str = "") -> tuple[str, int]:
         """The name and size that the stream would have."""
-        import hashlib
-
-        digest, size = hashlib.sha256(), 0
+        digest, size = sha256(LARGE), 0
         for chunk in chunks:
             digest.update(chunk)
             size += len(chunk)

@@ -28,6 +28,7 @@ class LocalMachine:
                 f"the jig home {home} holds a {os.pathsep!r}, which search paths cannot", "set another JIG_HOME"
             )
         self.home: str | None = home
+        self._installed = ""
 
     def open(self, verb: str, *words: str) -> Pipe:
         """Start a runner and talk to it."""
@@ -50,7 +51,8 @@ class LocalMachine:
         return os.path.join(self._pack(), "script")
 
     def _pack(self) -> str:
-        return pack.install(self.home or default_home())
+        self._installed = self._installed or pack.install(self.home or default_home())
+        return self._installed
 
 
 def machine(target: ComputeTarget | None = None) -> LocalMachine:

@@ -15,9 +15,7 @@ def supervise(words: "List[str]") -> None:
     """Take the run in, answer with its handle, and go on as its supervisor. `words` is for `ps`: the run's id."""
     if sys.platform == "win32":
         raise wire.Refused("this version of jig does not run scripts on Windows itself", "submit to another machine")
-    # What the guard and the copying of files need: now it costs nothing, the client is still reading files.
-    import ctypes  # noqa: F401
-    import hashlib  # noqa: F401
+    import ctypes  # noqa: F401  # the guard needs it; now it costs nothing, the client is still reading files
     import signal
 
     from jig.runner import supervise as supervisor
