@@ -35,16 +35,16 @@ demo: $(VENV)/ready
 	@echo "  jig history info -a outputs/model.json       what the last run left"
 
 test: $(VENV)/dev
-	@$(BIN)/ruff check src tests bench
-	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/ruff check src tests bench tools
+	@$(BIN)/ruff format --check src tests bench tools
 	@for platform in linux darwin win32; do echo "mypy --platform $$platform"; $(BIN)/mypy --platform $$platform || exit 1; done
 	@$(BIN)/python -m pytest -m "not soak"
 
 soak: $(VENV)/dev
 	@$(BIN)/python -m pytest -m soak -s --timeout 7200
 
-bench: $(VENV)/dev
+bench: $(VENV)/ready
 	@$(PYTHON) bench/run.py
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo .cache .mypy_cache .ruff_cache .pytest_cache

@@ -103,7 +103,7 @@ def test_what_a_script_imports_reads_on_python_35():
 
 
 WINDOWS = """
-import importlib, subprocess, sys, types
+import importlib, shutil, subprocess, sys, types
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name in ("fcntl", "pwd", "grp", "termios", "tty", "resource", "readline"):
@@ -119,7 +119,7 @@ print("imported", len(sys.argv) - 1, sys.modules["jig.system"].lock.__module__)
 """
 # The other systems' own modules, and those of the runner that fork: they live on the machine, not in the client.
 NOT_THERE = ("system.posix", "system.linux", "system.darwin", "runner.guard", "runner.supervise", "runner.uv_build")
-NOT_THERE += ("runner.__main__",)
+NOT_THERE += ("runner.__main__", "runner.probe")
 
 
 def test_the_client_imports_where_unix_modules_do_not_exist():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SHORTEST_WAIT_S = 0.001
 LONGEST_WAIT_S = 0.1
-LOOK_AFTER_S = 0.5  # a run that says nothing for this long is asked whether it lives
+GATHER_S = 0.01
 CHUNK = 1 << 20
 
 
@@ -73,9 +73,10 @@ def follow(folder: RunFolder, machine: Machine, log_offset: int = 0) -> Iterator
 
     Events are read before the log, so that when the last one is seen every byte it counts is there.
     """
-    reader = Reader(folder, log_offset)
-    wait_s, quiet_since, looked_at = SHORTEST_WAIT_S, time.monotonic(), time.monotonic()
+    reader, feed = Reader(folder, log_offset), machine.feed(folder)
+    wait_s, quiet_since = SHORTEST_WAIT_S, time.monotonic()
     final: dict[str, Any] | None = None
+    gathered = False
     try:
         while True:
             fresh = reader.events()
@@ -93,13 +94,19 @@ def follow(folder: RunFolder, machine: Machine, log_offset: int = 0) -> Iterator
             now = time.monotonic()
             if data or fresh:
                 wait_s, quiet_since = SHORTEST_WAIT_S, now
+                if (
+                    0 < len(data) < CHUNK
+                ):  # a script that prints line by line: let some gather, it needs the core itself
+                    time.sleep(GATHER_S if gathered else SHORTEST_WAIT_S)
+                gathered = bool(data)
                 continue
-            if now - looked_at > LOOK_AFTER_S:
-                looked_at = now
-                if machine.ask("status", run=folder.id)["status"] == "absent":
-                    return
+            gathered = False
             yield Quiet(now - quiet_since)
-            time.sleep(wait_s)
+            for notice in feed.wait(wait_s):
+                yield {"event": "note", "text": notice}
+            if feed.gone:
+                return
             wait_s = min(LONGEST_WAIT_S, wait_s * 1.1)
     finally:
+        feed.close()
         reader.close()

@@ -12,7 +12,7 @@ NEVER = frozenset(
     (".git", ".hg", ".svn", ".azuremlhistory_git", "azureml-logs", "__pycache__", ".ipynb_checkpoints", ".mypy_cache")
     + (".pytest_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".DS_Store")
 )
-NEVER_AT_TOP = frozenset(("outputs",))
+NEVER_AT_TOP = frozenset(("outputs", "diagnostics.zip"))
 ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")  # a folder that holds one of these is a virtual environment
 AMLIGNORE, GITIGNORE = ".amlignore", ".gitignore"
 
@@ -22,13 +22,14 @@ class Rules:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._nested = not os.path.exists(os.path.join(root, AMLIGNORE))
+        self._nested = not os.path.isfile(os.path.join(root, AMLIGNORE))
         self._specs: list[tuple[str, Any]] = []  # (folder with a trailing slash or "", compiled rules), outermost first
 
     def file_here(self, folder: str, names: set[str]) -> str | None:
         """The path of the ignore file that counts in this folder ("" is the top), if there is one."""
         if self._nested:
-            return folder + GITIGNORE if GITIGNORE in names else None
+            is_there = GITIGNORE in names and os.path.isfile(os.path.join(self._root, folder + GITIGNORE))
+            return folder + GITIGNORE if is_there else None
         return AMLIGNORE if not folder else None
 
     def add(self, folder: str, path: str) -> None:

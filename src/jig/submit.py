@@ -58,11 +58,11 @@ class Handle(Value):
 
 
 class Submitted(Value):
-    """A run that was taken in, and the machine that has it; `interrupted` when Ctrl-C came in the last instant."""
+    """A run that was taken in, and the machine that has it; `held` is to be released once the person knows its id."""
 
     handle: Handle
     machine: Machine
-    interrupted: bool
+    held: HeldCtrlC
 
 
 class Teller(Value):
@@ -94,12 +94,13 @@ def decide(wanted: Wanted) -> Decided:
 
 def _environment(project: Project, wanted: Wanted) -> tuple[RunConfig, ComputeTarget, environments.Environment]:
     """Run configuration, target and environment: what `submit` and `prepare` decide alike."""
-    config = project.run_config(wanted.run_config)
+    config = project.run_config(wanted.run_config.removesuffix(".runconfig"))
     if wanted.conda_file is not None:
         config = config._replace(conda_file=_in_project(project, wanted.conda_file), conda_file_named=True)
     from jig import environments
 
     target = project.compute_target(wanted.target or config.target)
+    machines.check_kind(target)  # before the conda file: its faults are not worth mending for a kind that cannot run
     # Where the person manages the environment the conda file has no say, as in the original.
     managed = target.managed
     conda = project.conda(config.conda_file, config.conda_file_named) if managed else CondaSpec(config.conda_file)
@@ -153,26 +154,31 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
     decided = decide(wanted)
     home = Home(default_home())
     machine = machines.for_target(decided.spec.target)
-    reserved = reserve(home, Home(machine.home or home.path).runs, decided.spec.project)
-    try:
-        pipe = machine.open("supervise", reserved.run_id)  # it starts up while we read the files
+    while True:
+        reserved = reserve(home, machine.runs_folder(), decided.spec.project)
         try:
-            plan, interrupted = _hand_over(pipe, decided, machine, wanted, teller, reserved)
-        finally:
-            pipe.close()
-    except Refusal as refusal:
-        reserved.release()
-        if refusal.code == "not-prepared":
-            refusal.hint = f"build it once:  jig experiment prepare -c {wanted.run_config}"
-        raise
-    except BaseException:
-        reserved.release()
-        raise
-    return Submitted(Handle(reserved.run_id, reserved.folder, plan), machine, interrupted)
+            pipe = machine.open("supervise", reserved.run_id)  # it starts up while we read the files
+            try:
+                plan, held = _hand_over(pipe, decided, machine, wanted, teller, reserved)
+            finally:
+                pipe.close()
+        except Refusal as refusal:
+            reserved.release()
+            if refusal.code == "taken":
+                continue  # another computer has a run of this name there
+            if refusal.code == "not-prepared":
+                given = (("-t", wanted.target), ("-d", wanted.conda_file))
+                also = "".join(f" {option} {value}" for option, value in given if value)
+                refusal.hint = f"build it once:  jig experiment prepare -c {wanted.run_config}{also}"
+            raise
+        except BaseException:
+            reserved.release()
+            raise
+        return Submitted(Handle(reserved.run_id, reserved.folder, plan), machine, held)
 
 
-def prepare(wanted: Wanted, tell: Callable[[str], None]) -> str:
-    """Build the environment of a run configuration now; returns its interpreter's path on the machine."""
+def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
+    """Build the environment of a run configuration now; returns whether there was one to build, and its interpreter."""
     project = Project.find(wanted.folder)
     config, target, environment = _environment(project, wanted)
     machine = machines.for_target(target)
@@ -183,7 +189,7 @@ def prepare(wanted: Wanted, tell: Callable[[str], None]) -> str:
         while True:
             answer = pipe.answer()
             if "python" in answer:
-                return str(answer["python"])
+                return environment.kind != "user", str(answer["python"])
             tell(answer["note"])
     finally:
         pipe.close()
@@ -229,7 +235,7 @@ def _user() -> str:
 
 def _hand_over(
     pipe: Pipe, decided: Decided, machine: Machine, wanted: Wanted, teller: Teller, reserved: Reserved
-) -> tuple[Plan, bool]:
+) -> tuple[Plan, HeldCtrlC]:
     """Freeze, plan, send, and answer the runner's questions until it has taken the run in."""
     from jig import targets
     from jig.runner.blobs import BlobStore, UsingBlobs
@@ -245,45 +251,59 @@ def _hand_over(
             "plan": plan.to_json(),
             "environment": _on_machine(decided.environment),
             "secrets": decided.secrets,
-            "script_path": machine.script_path(),
             "followed": wanted.followed,
         }
-        with _HoldingCtrlC() as held:
+        if machine.remote:
+            _write_plan(reserved.folder, plan)  # so that this computer knows of the run whatever happens next
+        held = HeldCtrlC()
+        try:
             pipe.send(request)
             while missing := pipe.answer().get("missing"):
-                held.let_go()  # files are still to be sent: then nothing has begun, and all can be dropped
+                held.release()  # files are still to be sent: nothing has begun, and all can be dropped
                 _send_blobs(pipe, missing, store, frozen, decided.spec.project_root)
-    return plan, held.pressed
+                held = HeldCtrlC()
+        except BaseException:
+            held.drop()
+            raise
+    return plan, held
 
 
-class _HoldingCtrlC:
-    """Between the last byte of the request and its answer the run may begin: then Ctrl-C has to wait for the answer."""
+def _write_plan(folder: str, plan: Plan) -> None:
+    import json
+
+    with open(os.path.join(folder, "plan.json.new"), "w") as file:
+        json.dump(plan.to_json(), file, indent=1)
+    os.replace(file.name, os.path.join(folder, "plan.json"))
+
+
+class HeldCtrlC:
+    """From the last byte of the request on the run may begin: then Ctrl-C waits until the person can be told its id."""
 
     def __init__(self) -> None:
-        self.pressed = False
-
-    def _note(self, *_: object) -> None:
-        self.pressed = True
-
-    def __enter__(self) -> _HoldingCtrlC:
         import signal
 
+        self._pressed = False
         try:
             self._before = signal.signal(signal.SIGINT, self._note)
         except ValueError:  # not the main thread, where alone signals arrive
             self._before = None
-        return self
 
-    def let_go(self) -> None:
-        """Act on a Ctrl-C that came while we held it."""
-        if self.pressed:
-            raise KeyboardInterrupt
+    def _note(self, *_: object) -> None:
+        self._pressed = True
 
-    def __exit__(self, *_: object) -> None:
+    def drop(self) -> None:
+        """Hold it no longer."""
         import signal
 
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def release(self) -> None:
+        """Hold it no longer, and act on one that came."""
+        self.drop()
+        if self._pressed:
+            raise KeyboardInterrupt
 
 
 def _send_blobs(pipe: Pipe, names: list[str], store: BlobStore, frozen: snapshot.Snapshot, root: str) -> None:

@@ -109,7 +109,8 @@ def test_dry_run_does_nothing(hello, cli, jig_home):
         (("status", "-r", "../../etc"), 2, "is not a run id"),
         (("status",), 125, "there are no runs yet"),
         (("logs", "proj_1"), 125, "there is no run proj_1"),
-        (("cancel", "--grace", "soon"), 125, "there are no runs yet"),
+        (("cancel", "--grace", "soon"), 125, "no run is going"),
+        (("submit", "hello.py", "-c", "local"), 2, "write  jig submit -c local hello.py"),
     ],
 )
 def test_mistakes(hello, cli, words, code, text):
@@ -299,3 +300,64 @@ def test_cancel_while_the_environment_is_being_built(project, cli, tmp_path):
     assert cli("cancel", said.run_id).out == f"{said.run_id}: Canceled\n"
     server.shutdown()
     server.server_close()
+
+
+def test_cancel_without_an_id_ends_the_only_run_that_is_going(hello, cli, monkeypatch, tmp_path):
+    hello.write("nap.py", "import time; time.sleep(600)")
+    going = cli("submit", "-a", "-c", "local", "nap.py").run_id
+    assert cli("submit", "-c", "local", "hello.py").code == 0  # newer, but ended
+    monkeypatch.chdir(tmp_path)
+    refused = cli("cancel")
+    assert refused.code == 2 and f"which run? going are {going}" in refused.err
+    monkeypatch.chdir(hello.path)
+    other = cli("submit", "-a", "-c", "local", "nap.py").run_id
+    assert cli("cancel").code == 2
+    assert cli("cancel", other, "--grace", "0").out == f"{other}: Canceled\n"
+    assert cli("cancel", "--grace", "0").out == f"{going}: Canceled\n"
+    assert cli("cancel").code == 125
+
+
+def test_logs_of_a_run_that_never_started_say_why(hello, cli):
+    hello.write("aml_config/local.compute", "type: local\npythonLocation: /no/python\n")
+    cli("submit", "-c", "local", "hello.py")
+    assert "Failed: the script could not be started" in cli("logs").err
+
+
+def test_a_dry_run_tells_of_a_python_that_is_not_there(hello, cli):
+    hello.write("aml_config/local.compute", "type: local\npythonLocation: python9\n")
+    said = cli("submit", "-c", "local", "--dry-run", "hello.py")
+    assert said.code == 0 and "this would not start: there is no python9" in said.err
+
+
+def test_the_kind_of_target_is_checked_before_the_conda_file(hello, cli):
+    hello.write("aml_config/docker.compute", "type: localdocker\nbaseDockerImage: x\n")
+    hello.write("aml_config/conda_dependencies.yml", "dependencies:\n  - tensorflow=1.4.0\n")
+    hello.runconfig("docker")
+    said = cli("submit", "-c", "docker", "hello.py")
+    assert said.code == 125 and "is of type localdocker, which this version of jig does not run yet" in said.err
+
+
+def test_the_uncommitted_diff_is_an_artifact(hello, cli):
+    import subprocess
+
+    for words in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *words], check=True)
+    hello.write("hello.py", "print('changed')")
+    cli("submit", "-c", "local", "hello.py")
+    assert "+print('changed')" in cli("history", "info", "-a", "uncommitted.diff").out
+    assert "uncommitted.diff" in cli("history", "last").json()["attachments"]
+
+
+def test_several_ranks_do_not_disturb_the_record(hello, cli):
+    hello.write(
+        "ranks.py",
+        "import jig, os\njig.log(x=0)\nif os.fork() == 0:\n    os.environ['RANK'] = '1'; jig.log(x=1, y=2); os._exit(0)\nos.wait()",
+    )
+    cli("submit", "-c", "local", "ranks.py")
+    assert cli("history", "last").json()["metrics"] == {"x": 0}
+    cli("history", "rebuild")
+    assert cli("history", "last").json()["metrics"] == {"x": 0}

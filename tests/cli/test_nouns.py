@@ -50,7 +50,7 @@ def test_compute_targets(project, cli):
     project.write("aml_config/box.compute", "type: remotedocker\naddress: box\nusername: ada\npassword: hunter2\n")
     assert cli("computetarget", "list").json() == ["box", "local"]
     said = cli("computetarget", "show", "box")
-    assert said.json()["kind"] == "remotedocker" and said.json()["environment"] == "managed by jig"
+    assert said.json()["type"] == "remotedocker" and said.json()["environment"] == "managed by jig"
     assert "hunter2" not in said.out
     assert cli("computetarget", "show", "-n", "local").json()["environment"] == "the user's own Python"
     assert "box" in cli("computetarget", "show", "bax").err

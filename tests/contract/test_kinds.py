@@ -105,7 +105,6 @@ def _request(machine, plan: Plan) -> dict:
         "plan": plan.to_json(),
         "environment": environment,
         "secrets": {},
-        "script_path": machine.script_path(),
     }
 
 

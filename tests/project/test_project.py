@@ -130,7 +130,7 @@ def test_nothing_there_at_all(project):
         project({}).run_config("local")
     assert (caught.value.message, caught.value.hint) == (
         "there is no run configuration `local`; this project has none",
-        "",
+        "it would be the file aml_config/local.runconfig",
     )
 
 

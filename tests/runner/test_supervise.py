@@ -198,7 +198,7 @@ def test_ctrl_c_leaves_the_run_and_a_second_one_cancels_it(project, cli, jig_hom
     os.killpg(client.pid, signal.SIGINT)
     out, _ = client.communicate(timeout=30)
     assert client.returncode == 130
-    assert f"follow: jig logs -f {run_id}   cancel: jig cancel {run_id}" in out.decode()
+    assert f"  follow: jig logs -f {run_id}\n  cancel: jig cancel {run_id}\n" in out.decode()
     assert cli("status", "-r", run_id, "-o", "json").json()["state"] == "Running"
 
     client = spawn("logs", "-f", run_id, start_new_session=True)

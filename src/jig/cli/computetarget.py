@@ -27,10 +27,29 @@ def show_target(args: Args) -> int:
 
     project = Project.find(os.getcwd())
     target = project.compute_target(args.text("name") or args.required("word"))
-    known = {key: value for key, value in target._asdict().items() if value is not None and key != "password"}
+    known = {
+        _as_in_the_file(key): value for key, value in target._asdict().items() if _applies(key, value, target.kind)
+    }
     known["environment"] = "managed by jig" if target.managed else "the user's own Python"
     show(known, output=args.output, query=args.query)
     return 0
+
+
+def _as_in_the_file(key: str) -> str:
+    """`python_location` → `pythonLocation`."""
+    first, *rest = {"kind": "type"}.get(key, key).split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def _applies(key: str, value: object, kind: str) -> bool:
+    """Whether a person wants to see this of a target of this kind; never a password."""
+    only = {
+        "yarn_deploy_mode": ("cluster",),
+        "spark_submit_location": ("cluster",),
+        "python_location": ("local", "remote"),
+    }
+    only |= {"nvidia_docker": ("localdocker", "remotedocker")}
+    return value is not None and key != "password" and kind in only.get(key, (kind,))
 
 
 NAME = Option(("-n", "--name"), "name", "The target.", "NAME", complete="target")

@@ -14,6 +14,7 @@ from jig.store import runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from jig.machines import Machine
@@ -58,7 +59,8 @@ class Display:
         elif item["event"] == "note":
             self.say(f"jig: {item['text']}")
         elif item["event"] in runs.STATES:
-            self._state, self._since = item["event"], time.monotonic()
+            ago_s = max(0.0, time.time() - item["time"])
+            self._state, self._since = item["event"], time.monotonic() - ago_s
 
     def finish(self) -> None:
         """Leave the terminal with the cursor at the start of a line."""
@@ -82,14 +84,20 @@ def write_bytes(data: bytes) -> None:
 
 
 def watch(
-    folder: RunFolder, machine: Machine, display: Display, opening: tuple[str, ...] = (), interrupted: bool = False
+    folder: RunFolder,
+    machine: Machine,
+    display: Display,
+    opening: tuple[str, ...] = (),
+    ready: Callable[[], None] = lambda: None,
 ) -> runs.Run | None:
-    """Show the run until it ends; None when it was left going. A second Ctrl-C soon after the first cancels it."""
+    """Show the run until it ends; None when it was left going. A second Ctrl-C soon after the first cancels it.
+
+    `ready` is called when the opening has been said: from then on a Ctrl-C is ours.
+    """
     try:
         for text in opening:
             display.say(text)
-        if interrupted:
-            raise KeyboardInterrupt
+        ready()
         for item in follow(folder, machine):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break
@@ -106,8 +114,9 @@ def watch(
 def _leave(folder: RunFolder, machine: Machine, display: Display) -> bool:
     """After Ctrl-C: say how to come back; True when the second one asked to cancel and the run has ended."""
     try:
-        display.say(f"jig: the run goes on.  follow: jig logs -f {folder.id}   cancel: jig cancel {folder.id}")
-        display.say("jig: press Ctrl-C again within 2 s to cancel it")
+        display.say("jig: the run goes on; press Ctrl-C again within 2 s to cancel it")
+        display.say(f"  follow: jig logs -f {folder.id}")
+        display.say(f"  cancel: jig cancel {folder.id}")
         time.sleep(SECOND_INTERRUPT_S)
     except KeyboardInterrupt:
         display.say("jig: canceling …")
@@ -124,7 +133,9 @@ def cancel(folder: RunFolder, machine: Machine, grace_s: float | None) -> bool:
 
 def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
     """The end of a run for a person: a box at a terminal, plain lines in a pipe."""
-    rows = [("RunId", folder.id), ("Status", run.state if run.state == "Completed" else f"{run.state}: {run.why}")]
+    plain_end = run.reason in ("canceled", "") or run.state == "Completed"
+    status = run.state if plain_end else f"{run.state}: {run.why}"
+    rows = [("RunId", folder.id), ("Status", status)]
     if run.duration_s is not None:
         rows.append(("Duration", human_duration(run.duration_s)))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, list)]

@@ -73,7 +73,10 @@ def _wanted(args: Args) -> Wanted:
             raise UsageError(f"both -c {config} and {words[0]} name a run configuration", "name one of them")
         config, words = named, words[1:]
     if config is None:
-        raise UsageError("no run configuration was named", "for example:  jig experiment submit -c local train.py")
+        hint = "for example:  jig submit -c local train.py"
+        if "-c" in words:
+            hint = f"what stands after the script belongs to it: write  jig submit -c {words[-1]} {words[0]}"
+        raise UsageError("no run configuration was named before the script", hint)
     return Wanted(
         folder=folder,
         run_config=config,
@@ -103,15 +106,33 @@ def submit(args: Args) -> int:
         plan, files = pipeline.dry_run(wanted, teller)
         line.clear()
         sys.stdout.write(render(plan, files))
+        if plan.environment.kind == "user" and plan.target_kind == "local":
+            _warn_of_missing_python(plan.environment.python)
         return 0
     submitted = pipeline.submit(wanted, teller)
     line.clear()
     run_id = submitted.handle.run_id
+    if args.flag("verbose"):
+        frozen = submitted.handle.plan.snapshot
+        print(
+            f"jig: froze {frozen.files} files as {frozen.id[:12]}; the run is {submitted.handle.folder}",
+            file=sys.stderr,
+        )
     if args.flag("detach"):
-        print(f"RunId: {run_id}")
+        print(f"RunId: {run_id}", flush=True)
         print(f"jig logs -f {run_id} follows it, jig cancel {run_id} ends it", file=sys.stderr)
+        submitted.held.release()
         return 0
     return _follow_to_the_end(submitted)
+
+
+def _warn_of_missing_python(location: str) -> None:
+    from jig.runner.environment import NotStarted, find_user_python
+
+    try:
+        find_user_python(location, os.environ.get("PATH", os.defpath))
+    except NotStarted as error:
+        _warn(f"this would not start: {error}")
 
 
 def _follow_to_the_end(submitted: Submitted) -> int:
@@ -119,10 +140,10 @@ def _follow_to_the_end(submitted: Submitted) -> int:
     from jig.runner.folder import RunFolder
     from jig.store.runs import last_metrics
 
-    handle, machine, interrupted = submitted
+    handle, machine, held = submitted
     folder, display = RunFolder(handle.folder), shown.Display()
     opening = (f"RunId: {handle.run_id}", "Executing user inputs .....", "===========================")
-    run = shown.watch(folder, machine, display, opening, interrupted)
+    run = shown.watch(folder, machine, display, opening, held.release)
     if run is None:
         return 130
     sys.stdout.write(shown.summary(folder, run, last_metrics(folder)))
@@ -143,9 +164,9 @@ def prepare(args: Args) -> int:
         if not sys.stderr.isatty():
             print(text, file=sys.stderr)
 
-    python = build(_wanted_config(args), tell)
+    built, python = build(_wanted_config(args), tell)
     line.clear()
-    print(f"prepared: {python}")
+    print(f"prepared: {python}" if built else f"nothing to prepare: scripts run with your own {python}")
     return 0
 
 
@@ -193,6 +214,7 @@ def status(args: Args) -> int:
 def logs(args: Args) -> int:
     """Print a run's output; with -f go on until it ends."""
     from jig.cli import display as shown
+    from jig.cli.terminal import printable
     from jig.follow import Reader
 
     found = _find(args)
@@ -200,6 +222,9 @@ def logs(args: Args) -> int:
         reader = Reader(found.folder)
         while data := reader.log():
             shown.write_bytes(data)
+        so_far = found.run()
+        if not reader.log_offset and so_far.reason in ("environment-failed", "not-started"):
+            sys.stderr.write(f"{found.id}: {so_far.state}: {printable(so_far.why)}\n")
         return 0
     display = shown.Display()
     run = shown.watch(found.folder, found.machine, display)
@@ -212,9 +237,10 @@ def logs(args: Args) -> int:
 def cancel(args: Args) -> int:
     """End a run; when this returns, no process of it is left."""
     from jig.cli import display as shown
+    from jig.cli.here import find_going
     from jig.errors import StoreError
 
-    found = _find(args)
+    found = find_going(args.text("run") or args.text("id"))
     before = found.run()
     if before.final:
         print(f"{found.id} had already ended: {before.state}")
@@ -274,8 +300,7 @@ def clean(args: Args) -> int:
     }
     freed = dict.fromkeys(names, 0)
     for machine in store().machines():
-        current = os.path.basename(os.path.dirname(machine.script_path()))
-        answer = machine.ask("clean", work=not args.flag("keep_work"), runner=current)
+        answer = machine.ask("clean", work=not args.flag("keep_work"), runner=machine.current_runner())
         for key in names:
             freed[key] += answer["freed"][key]
     for key, text in names.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.errors import UsageError
+from jig.errors import StoreError, UsageError
 from jig.project import Project
 from jig.store.queries import Found, Store
 
@@ -23,6 +23,19 @@ def project_name(folder: str | None = None) -> str | None:
         if folder is not None:
             raise
         return None
+
+
+def find_going(wanted: str | None) -> Found:
+    """The run to end: the one that was named, or the only one of this project that is going."""
+    record, project = store(), project_name()
+    if wanted is not None:
+        return record.find(wanted, project)
+    going = record.going(project)
+    if len(going) == 1 and project is not None:
+        return record.find(going[0], project)
+    if not going:
+        raise StoreError("no run is going", "jig history list shows those that ended")
+    raise UsageError(f"which run? going are {', '.join(going)}", "name it:  jig cancel ID")
 
 
 def find_run(wanted: str | None) -> Found:

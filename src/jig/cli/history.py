@@ -32,6 +32,7 @@ def list_runs(args: Args) -> int:
     """The latest runs of this project, newest first."""
     from jig.cli.here import project_name, store
     from jig.cli.show import show
+    from jig.cli.terminal import is_terminal
     from jig.errors import UsageError
 
     wanted = args.text("limit") or str(FEWEST)
@@ -41,8 +42,21 @@ def list_runs(args: Args) -> int:
     # A query looks at every run: its answer must not depend on how many a table would have shown.
     limit = int(wanted) if args.text("limit") or not args.query else None
     found = store().list(project, limit)
-    show(found, output=args.output, query=args.query, columns=_columns(found))
+    columns = _columns(found)
+    if (args.output or ("table" if is_terminal(sys.stdout) else "json")) == "table" and args.query is None:
+        found = [_for_a_table(record) for record in found]
+    show(found, output=args.output, query=args.query, columns=columns)
     return 0
+
+
+def _for_a_table(record: dict[str, Any]) -> dict[str, Any]:
+    """Times as a person reads them; the exact ones are in the other outputs."""
+    started, duration = record["start_time_utc"], record["duration"]
+    short = {
+        "start_time_utc": started and started[:19].replace("T", " "),
+        "duration": duration and duration.partition(".")[0] + "." + duration.partition(".")[2][:1],
+    }
+    return {**record, **short}
 
 
 def _columns(records: list[dict[str, Any]]) -> list[str]:
@@ -86,7 +100,7 @@ def _artifact(found: Found, name: str) -> str:
     try:
         path = runs.artifact_path(found.folder, name)
     except ValueError as error:
-        raise StoreError(str(error), _known(found)) from error
+        raise StoreError(f"the run {found.id}: {error}", _known(found)) from error
     if not os.path.isfile(path):
         raise StoreError(f"the run {found.id} has no artifact {name}", _known(found))
     return path

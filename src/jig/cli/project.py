@@ -16,6 +16,8 @@ DEFAULT = "digits"
 
 def create(args: Args) -> int:
     """Make a project folder from a sample."""
+    import shlex
+
     from jig import templates
     from jig.errors import UsageError
     from jig.project import Project
@@ -28,7 +30,7 @@ def create(args: Args) -> int:
         folder = os.path.join(folder, name)
     templates.create(args.text("template") or "blank", folder)
     project = Project.find(folder)
-    shown = os.path.relpath(folder)
+    shown = shlex.quote(os.path.relpath(folder))
     script = next((name for name in ("train.py", "hello.py") if os.path.exists(os.path.join(folder, name))), "SCRIPT")
     print(f"created the project {project.name} in {shown}\n\nnext:\n  cd {shown}\n  jig submit -c local {script}")
     return 0

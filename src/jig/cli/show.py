@@ -29,7 +29,7 @@ def show(
     query: str | None = None,
     columns: Sequence[str] | None = None,
     stream: TextIO | None = None,
-    whole: Sequence[str] = ("run_id", "name"),
+    whole: Sequence[str] = ("run_id", "name", "status"),
 ) -> None:
     """Write the value, or what the query makes of it, to the stream (stdout).
 
@@ -167,7 +167,7 @@ def _short(cell: Json) -> str:
 def _table(value: Json, columns: Sequence[str] | None, width: int | None, whole: Sequence[str]) -> str:
     if isinstance(value, dict):  # one thing: its parts one under the other
         names = [name for name in columns if name in value] if columns is not None else list(value)
-        return _grid([], [[name, value[name]] for name in names], width, {0})
+        return _grid([], [[name, value[name]] for name in names], None, {0, 1})  # nothing to align: nothing is cut
     header, rows = _rows(value, columns)
     return _grid(header, rows, width, {index for index, name in enumerate(header) if name in whole})
 

@@ -11,6 +11,8 @@ from jig.runner import wire
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, Protocol
+
+    from jig.runner.folder import RunFolder
 else:
     Protocol = object  # `typing` costs 3 ms to import
 
@@ -73,6 +75,7 @@ class Machine(Protocol):
 
     name: str
     home: str | None
+    remote: bool
 
     def open(self, verb: str, *words: str) -> Pipe:
         """Start a runner there and talk to it."""
@@ -80,18 +83,41 @@ class Machine(Protocol):
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
         """One request, one answer."""
 
-    def script_path(self) -> str:
-        """The folder there that a script's `import jig` finds."""
+    def current_runner(self) -> str:
+        """The name of the runner that this version of jig uses there."""
+
+    def runs_folder(self) -> str:
+        """Where this computer reads that machine's runs: their own folders, or copies of them."""
+
+    def feed(self, folder: RunFolder) -> Feed:
+        """What brings a run's new bytes into its folder here while somebody follows it."""
+
+
+class Feed(Protocol):
+    """The pauses of somebody who follows a run: each brings what is new, if it must be brought."""
+
+    gone: bool  # there is no such run any more
+
+    def wait(self, seconds: float) -> list[str]:
+        """Wait until something may be new; returns what the person should be told."""
+
+    def close(self) -> None:
+        """Stop bringing."""
+
+
+def check_kind(target: ComputeTarget) -> None:
+    """JigError when this version cannot run on targets of this kind."""
+    if target.kind not in KINDS:
+        raise JigError(
+            f"the target {target.name} is of type {target.kind}, which this version of jig does not run yet",
+            f"types that run: {', '.join(sorted(KINDS))}",
+        )
 
 
 def for_target(target: ComputeTarget) -> Machine:
     """The machine that this target runs on."""
     from importlib import import_module
 
-    if target.kind not in KINDS:
-        raise JigError(
-            f"the target {target.name} is of type {target.kind}, which this version of jig cannot reach yet",
-            f"types that run: {', '.join(sorted(KINDS))}",
-        )
+    check_kind(target)
     machine: Machine = import_module(KINDS[target.kind]).machine(target)
     return machine

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from jig.errors import JigError
 from jig.machines import Pipe, checked, pack
 from jig.machines.spawn import spawn_piped
 from jig.project import ComputeTarget
 from jig.runner import wire
-from jig.runner.folder import default_home
+from jig.runner.folder import Home, RunFolder, default_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+LOOK_AFTER_S = 0.5  # a run that says nothing for this long is asked whether it lives
+
+
 class LocalMachine:
     """Runs the runner with this interpreter; short verbs are answered without starting a process."""
 
     name = "local"
+    remote = False
 
     def __init__(self, home: str) -> None:
         if os.pathsep in home:
@@ -46,13 +51,42 @@ class LocalMachine:
         except wire.Refused as refusal:
             return checked({"error": refusal.message, "hint": refusal.hint, "code": refusal.code})
 
-    def script_path(self) -> str:
-        """The folder that a script's `import jig` finds."""
-        return os.path.join(self._pack(), "script")
+    def runs_folder(self) -> str:
+        """The runs' own folders."""
+        return Home(self.home or default_home()).runs
+
+    def current_runner(self) -> str:
+        """The name of the runner that this installation of jig uses."""
+        return os.path.basename(self._pack())
+
+    def feed(self, folder: RunFolder) -> Nearby:
+        """Nothing need be brought: the run's files are here."""
+        return Nearby(self, folder)
 
     def _pack(self) -> str:
         self._installed = self._installed or pack.install(self.home or default_home())
         return self._installed
+
+
+class Nearby:
+    """Following a run whose files are here: a pause, and now and then a look whether it lives."""
+
+    def __init__(self, machine: LocalMachine, folder: RunFolder) -> None:
+        self._machine = machine
+        self._folder = folder
+        self._looked_at = time.monotonic()
+        self.gone = False
+
+    def wait(self, seconds: float) -> list[str]:
+        """Sleep; a run that says nothing is asked whether it lives, and a dead one is written down as lost."""
+        time.sleep(seconds)
+        if time.monotonic() - self._looked_at > LOOK_AFTER_S:
+            self.gone = self._machine.ask("status", run=self._folder.id)["status"] == "absent"
+            self._looked_at = time.monotonic()
+        return []
+
+    def close(self) -> None:
+        """There is nothing to stop."""
 
 
 def machine(target: ComputeTarget | None = None) -> LocalMachine:

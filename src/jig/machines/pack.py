@@ -7,7 +7,8 @@ import os
 import jig
 from jig.runner.folder import make_private
 
-ROOT = os.path.dirname(os.path.abspath(jig.__file__))
+# Not by jig.__file__: inside a run that is the part of jig that the script was given.
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # (folder in this installation, folder in the pack): the runner's own, and what a script may import.
 RUNNER_PARTS = (("runner", "jig/runner"), ("system", "jig/system"))
 SCRIPT_PARTS = (("track", "script/jig/track"), ("script/azureml", "script/azureml"))
@@ -36,13 +37,10 @@ def install(home: str) -> str:
 
     make_private(os.path.dirname(place))
     aside = f"{place}.{os.getpid()}"
-    for path, source in files.items():
+    for path, data in _packed().items():
         os.makedirs(os.path.dirname(os.path.join(aside, path)), exist_ok=True)
-        shutil.copyfile(source, os.path.join(aside, path))
-    with open(os.path.join(aside, "jig/__init__.py"), "wb") as file:
-        file.write(RUNNER_INIT)
-    with open(os.path.join(aside, "script/jig/__init__.py"), "ab") as file:
-        file.write(SCRIPT_INIT)
+        with open(os.path.join(aside, path), "wb") as file:
+            file.write(data)
     try:
         os.rename(aside, place)
     except OSError:  # somebody else put the same pack there first
@@ -50,6 +48,45 @@ def install(home: str) -> str:
         if not os.path.isdir(place):
             raise
     return place
+
+
+def content_id() -> str:
+    """A name for exactly these files, the same on every computer with this version."""
+    from hashlib import sha256
+
+    global _content_id
+    if not _content_id:
+        digest = sha256()
+        for path, data in sorted(_packed().items()):
+            digest.update(f"{path} {len(data)}\n".encode() + data)
+        _content_id = f"{jig.__version__}-{digest.hexdigest()[:16]}"
+    return _content_id
+
+
+_content_id = ""
+
+
+def _packed() -> dict[str, bytes]:
+    """Path in the pack → its bytes."""
+    packed = {"jig/__init__.py": RUNNER_INIT}
+    for path, source in contents().items():
+        with open(source, "rb") as file:
+            packed[path] = file.read() + (SCRIPT_INIT if path == "script/jig/__init__.py" else b"")
+    return packed
+
+
+def archive(folder: str) -> bytes:
+    """The pack as a compressed tar archive whose files lie below `folder`."""
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
+        for path, data in sorted(_packed().items()):
+            entry = tarfile.TarInfo(f"{folder}/{path}")
+            entry.size, entry.mode = len(data), 0o644
+            tar.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
 
 
 def _stat_key(files: dict[str, str]) -> str:

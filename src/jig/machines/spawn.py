@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int, int, int]:
-    """Start a program; returns its pid, a descriptor to write to it, and one to read.
+def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str], errors: int | None = None) -> tuple[int, int, int]:
+    """Start a program; returns its pid, a descriptor to write to it, and one to read. stderr goes to `errors`, or on.
 
     It is in a process group of its own: Ctrl-C at the terminal is for the client, not for the runner.
     """
@@ -20,6 +20,8 @@ def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int,
     child_in, to_child = os.pipe()
     from_child, child_out = os.pipe()
     moves = [(os.POSIX_SPAWN_DUP2, child_in, 0), (os.POSIX_SPAWN_DUP2, child_out, 1)]
+    if errors is not None:
+        moves.append((os.POSIX_SPAWN_DUP2, errors, 2))
     try:
         # Not subprocess: importing it costs more than starting the program does.
         pid = os.posix_spawn(argv[0], argv, environ, file_actions=moves, setpgroup=0)

@@ -51,6 +51,9 @@ class Project(Value):
                     "`jig project create --path DIR` makes a project; `--project DIR` names one elsewhere",
                 )
             root = above
+        run_dir = os.environ.get("JIG_RUN_DIR")
+        if run_dir and os.path.realpath(root) == os.path.realpath(os.path.join(run_dir, "work")):
+            return cls(root, os.environ.get("JIG_PROJECT") or names.project_name(root))  # a run's copy of its project
         return cls(root, names.project_name(root))
 
     def run_config_names(self) -> tuple[str, ...]:

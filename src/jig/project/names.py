@@ -41,7 +41,9 @@ def missing(noun: str, name: str, existing: tuple[str, ...]) -> UsageError:
     here = "this project has " + ", ".join(existing) if existing else "this project has none"
     stem = name.removesuffix(RUN_SUFFIX).removesuffix(COMPUTE_SUFFIX)
     near = stem if stem in existing else nearest(name, existing)
-    return UsageError(f"there is no {noun} `{name}`; {here}", f"did you mean `{near}`?" if near else "")
+    suffix = COMPUTE_SUFFIX if noun == "compute target" else RUN_SUFFIX
+    advice = f"did you mean `{near}`?" if near else f"it would be the file {FOLDER}/{name}{suffix}"
+    return UsageError(f"there is no {noun} `{name}`; {here}", advice)
 
 
 def project_name(root: str) -> str:

@@ -81,6 +81,11 @@ def run_folders(home: Home) -> "List[RunFolder]":
     return [folder for folder in found if os.path.exists(folder.plan)]
 
 
+def run_ids(home: Home) -> "List[str]":
+    """The ids of the runs that are here."""
+    return [folder.id for folder in run_folders(home)]
+
+
 def _leftovers(home: Home) -> int:
     freed = 0
     for name in os.listdir(home.runs) if os.path.isdir(home.runs) else []:

@@ -17,6 +17,11 @@ def expand_home(home: "Optional[str]") -> str:
     return os.path.abspath(os.path.expanduser(home)) if home else default_home()
 
 
+def runner_root() -> str:
+    """The folder that this runner was unpacked into; what a script may import lies beside it."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
 def make_private(path: str) -> None:
     """Make a folder, and those above it that are missing, for this user's eyes only."""
     if os.path.isdir(path):
@@ -38,7 +43,7 @@ def is_run_id(name: str) -> bool:
 class Home:
     """The folders of one jig home."""
 
-    __slots__ = ("blobs", "envs", "index", "order", "path", "runner", "runs")
+    __slots__ = ("blobs", "envs", "mirror", "order", "path", "runner", "runs")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,7 +51,7 @@ class Home:
         self.blobs = os.path.join(path, "blobs")
         self.envs = os.path.join(path, "envs")
         self.runner = os.path.join(path, "runner")
-        self.index = os.path.join(path, "index.db")
+        self.mirror = os.path.join(path, "mirror")
         self.order = os.path.join(path, "order")
 
     def run(self, run_id: str) -> "RunFolder":

@@ -7,6 +7,7 @@ import sys
 import time
 
 from jig.runner import environment, guard, manifest, tree
+from jig.runner.folder import runner_root
 from jig.runner.taking_in import TakenIn
 from jig.system import inherit_orphans
 
@@ -119,11 +120,12 @@ class Supervisor:
         environ["PYTHONUNBUFFERED"] = "1"
         environ.update(self._plan["variables"])
         environ.update(self._taken.request.get("secrets", {}))
-        script_path = self._taken.request["script_path"]
+        script_path = os.path.join(runner_root(), "script")
         before = environ.get("PYTHONPATH")
         environ["PYTHONPATH"] = before + os.pathsep + script_path if before else script_path
         environ["AZUREML_NATIVE_SHARE_DIRECTORY"] = share.rstrip("/") + "/"
         environ["JIG_RUN_DIR"] = self._folder.path
+        environ["JIG_PROJECT"] = self._plan["project"]
         environ[tree.RUN_VARIABLE] = self._folder.id
         return environ
 

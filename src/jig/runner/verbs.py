@@ -1,10 +1,11 @@
 """The verbs a runner understands: `supervise RUN` reads a run from stdin and becomes its supervisor; others answer."""
 
+import errno
 import os
 import sys
 
 from jig.runner import wire
-from jig.runner.folder import Home, expand_home
+from jig.runner.folder import Home, expand_home, runner_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,14 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
         return {"status": status.status(home, request["run"])}
     if verb == "stop":
         return {"status": status.stop(home, request["run"], request["grace_s"], request["timeout_s"])}
+    if verb == "probe" and sys.platform != "win32":
+        from jig.runner.probe import probe
+
+        return {"probe": probe(home)}
+    if verb == "runs":
+        return {"runs": collect.run_ids(home)}
+    if verb == "settle":
+        return {"settled": settle(request["name"])}
     if verb == "remove":
         return {"status": collect.remove_run(home, request["run"])}
     if verb == "collect":
@@ -71,14 +80,49 @@ def prepare() -> None:
     wire.write_answer(sys.stdout.buffer, {"python": python})
 
 
+def settle(name: str) -> str:
+    """Give the runner that was just unpacked, this one, its final name; one that is there already is as good."""
+    unpacked = runner_root()
+    place = os.path.join(os.path.dirname(unpacked), os.path.basename(name))
+    try:
+        os.rename(unpacked, place)
+    except OSError:
+        if not os.path.isdir(place):
+            raise
+        import shutil
+
+        shutil.rmtree(unpacked)
+    return place
+
+
+def tail() -> None:
+    """Send a run's files as they grow."""
+    from jig.runner.tail import Tail
+
+    request = wire.read_request(sys.stdin.buffer)
+    home = Home(expand_home(request.get("home")))
+    Tail(home, request["run"], request["offsets"], sys.stdout.buffer).run(request["follow"])
+
+
+def outputs() -> None:
+    """Send what a run left in outputs/."""
+    from jig.runner.outputs import send
+
+    request = wire.read_request(sys.stdin.buffer)
+    send(Home(expand_home(request.get("home"))), request, sys.stdin.buffer, sys.stdout.buffer)
+
+
+LONG = {"prepare": prepare, "tail": tail, "outputs": outputs}
+
+
 def main(words: "List[str]") -> None:
     """Do one verb; what cannot be done is answered, not raised."""
     verb = words[0]
     try:
         if verb == "supervise":
             supervise(words[1:])
-        elif verb == "prepare":
-            prepare()
+        elif verb in LONG:
+            LONG[verb]()
         else:
             wire.write_answer(sys.stdout.buffer, answer(verb, wire.read_request(sys.stdin.buffer)))
     except wire.Refused as refusal:
@@ -86,4 +130,6 @@ def main(words: "List[str]") -> None:
     except (EOFError, BrokenPipeError):
         os._exit(1)  # the client left: there is nobody to answer
     except OSError as error:
-        wire.write_answer(sys.stdout.buffer, {"error": str(error), "hint": "", "code": "system"})
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "free some space there; `jig experiment clean` gives back what no record needs" if full else ""
+        wire.write_answer(sys.stdout.buffer, {"error": str(error), "hint": hint, "code": "system"})

@@ -47,6 +47,12 @@ def write_answer(stream: "BinaryIO", value: "Dict[str, Any]") -> None:
     stream.flush()
 
 
+def write_frame(stream: "BinaryIO", head: "Dict[str, Any]", body: bytes) -> None:
+    """An answer with bytes behind it: `size` in the head says how many."""
+    stream.write(MARK + json.dumps(head).encode() + b"\n" + body)
+    stream.flush()
+
+
 def read_answer(stream: "BinaryIO") -> "Dict[str, Any]":
     """The next answer, whatever else is printed around it; EOFError when none comes."""
     while True:

@@ -53,6 +53,10 @@ class Index:
         except sqlite3.DatabaseError as error:
             self._start_over(error)
 
+    def __del__(self) -> None:
+        if hasattr(self, "db"):
+            self.db.close()
+
     def _open(self) -> None:
         if os.path.exists(self._path) and not os.path.getsize(self._path):
             self.remove()  # an emptied file beside a log that still belongs to its old content
@@ -110,6 +114,9 @@ class Index:
         for name in os.listdir(self._home.runs) if os.path.isdir(self._home.runs) else []:
             if not name.startswith("."):
                 found[name] = os.path.join(self._home.runs, name)
+        for machine in os.listdir(self._home.mirror) if os.path.isdir(self._home.mirror) else []:
+            copies = os.path.join(self._home.mirror, machine)
+            found.update({name: os.path.join(copies, name) for name in os.listdir(copies)})
         lines, offset = self._new_order(0)
         found.update({run_id: folder for _, run_id, folder in lines})
         rows = (self._row(run_id, 0, folder, {}) for run_id, folder in found.items())
@@ -179,14 +186,16 @@ class Index:
             return None
         place = folder.path
         run = runs.fold(events.read(folder.events))
-        if not run.final and status(Home(os.path.dirname(os.path.dirname(place))), run_id) == "ended":
+        home = os.path.dirname(os.path.dirname(place))
+        # A copy of a run elsewhere says what was seen last; only the machine itself can say more.
+        is_copy = os.path.basename(home) == "mirror"
+        if not run.final and not is_copy and status(Home(home), run_id) == "ended":
             run = runs.fold(events.read(folder.events))
         metrics: dict[str, Any] = json.loads(before)["metrics"] if before else {}
-        for path in runs.metric_files(folder):
-            name = os.path.basename(path)
-            for entry, offset in runs.read_metrics(path, offsets.get(name, 0)):
-                metrics.update(entry["values"])
-                offsets[name] = offset
+        # Rank 0 speaks for a run of several; what the others logged stays in files of their own.
+        for entry, offset in runs.read_metrics(folder.metrics, offsets.get("metrics", 0)):
+            metrics.update(entry["values"])
+            offsets["metrics"] = offset
         text = json.dumps(record(plan, run, metrics, runs.attachments(folder)))
         where = os.fsencode(place)  # a path need not be text
         return (run_id, plan["number"], plan["project"], where, run.state, int(run.final), json.dumps(offsets), text)
@@ -210,6 +219,11 @@ class Index:
         query = f"SELECT id, folder FROM runs WHERE {where} state IS NOT NULL ORDER BY number DESC LIMIT 1"
         found = self.db.execute(query, values).fetchone()
         return (found[0], os.fsdecode(found[1])) if found else None
+
+    def unfinished(self, project: str | None) -> tuple[str, ...]:
+        """The ids of runs that have not ended, newest first."""
+        query = "SELECT id, project FROM runs WHERE final=0 AND state IS NOT NULL ORDER BY number DESC"
+        return tuple(run_id for run_id, found in self.db.execute(query) if project in (None, found))
 
     def folders(self) -> Iterator[str]:
         """The folder of every run."""

@@ -8,6 +8,7 @@ import os
 from jig.errors import StoreError, UsageError
 from jig.machines import Machine
 from jig.machines.local import LocalMachine
+from jig.machines.ssh import SshMachine, attached
 from jig.runner import events
 from jig.runner.folder import Home, RunFolder, default_home, is_run_id
 from jig.store import runs
@@ -35,11 +36,25 @@ class Found(Value):
             raise StoreError(f"the run {self.id} cannot be read: {error}") from error
 
     def run(self) -> runs.Run:
-        """What happened so far; a run whose supervisor died is found out here."""
+        """What happened so far, as the machine tells it; a run whose supervisor died is found out here."""
         run = runs.fold(events.read(self.folder.events))
+        if self.machine.remote:
+            if not run.final:
+                self.bring()
+            return runs.fold(events.read(self.folder.events))
         if not run.final and self.machine.ask("status", run=self.id)["status"] == "ended":
             run = runs.fold(events.read(self.folder.events))
         return run
+
+    def bring(self) -> None:
+        """Bring home what is new of a run that lives elsewhere, its outputs too once it has ended."""
+        if isinstance(self.machine, SshMachine):
+            from jig.machines import mirror
+
+            if not mirror.is_final(self.folder):
+                mirror.bring(self.machine, self.folder)
+            if mirror.is_final(self.folder):
+                mirror.bring_outputs(self.machine, self.folder)
 
 
 class Store:
@@ -78,17 +93,26 @@ class Store:
         raise UsageError(f"{wanted} could be {', '.join(run_id for run_id, _ in matches)}", "write more of the id")
 
     def _found(self, run_id: str, place: str) -> Found:
-        home = os.path.dirname(os.path.dirname(place))
-        return Found(run_id, RunFolder(place), LocalMachine(home))
+        return Found(run_id, RunFolder(place), self._machine(os.path.dirname(place)))
+
+    def _machine(self, runs_folder: str) -> Machine:
+        """The machine whose runs, or copies of runs, lie in this folder."""
+        if os.path.dirname(runs_folder) == self.home.mirror:
+            return attached(os.path.basename(runs_folder))
+        return LocalMachine(os.path.dirname(runs_folder))
 
     def machines(self) -> tuple[Machine, ...]:
         """Every machine that keeps runs of this record."""
-        homes = {os.path.dirname(os.path.dirname(place)) for place in self.index.folders()}
-        return tuple(LocalMachine(home) for home in sorted({self.home.path, *homes}))
+        folders = {os.path.dirname(place) for place in self.index.folders()}
+        return tuple(self._machine(folder) for folder in sorted({self.home.runs, *folders}))
 
     def list(self, project: str | None, limit: int | None) -> list[dict[str, Any]]:
         """The latest runs, newest first."""
         return [json.loads(text) for text in self.index.records(project, limit)]
+
+    def going(self, project: str | None) -> tuple[str, ...]:
+        """The ids of runs that have not ended, newest first."""
+        return self.index.unfinished(project)
 
     def record(self, run_id: str) -> dict[str, Any]:
         """One run's record; StoreError for a run that is not kept (TrackedRun: false)."""

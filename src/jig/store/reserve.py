@@ -27,7 +27,10 @@ class Reserved(Value):
 
     def release(self) -> None:
         """Give the id back; a run that arrived there in the meantime stays."""
+        plan = os.path.join(self.folder, "plan.json")
         try:
+            if os.listdir(self.folder) == ["plan.json"]:  # the copy of a plan that the machine did not take
+                os.unlink(plan)
             os.rmdir(self.folder)
         except OSError:
             return  # gone already, or no longer empty: then it is a run

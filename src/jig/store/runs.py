@@ -6,7 +6,8 @@ import json
 import os
 
 from jig.runner import events
-from jig.runner.folder import RunFolder
+from jig.runner.blobs import BlobStore
+from jig.runner.folder import Home, RunFolder, default_home
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ STATES = {
     "canceled": "Canceled",
     "lost": "Lost",
 }
+DIFF = "uncommitted.diff"
 LONG_BYTES = 16 << 20
 LAST_PART_BYTES = 1 << 20
 FINAL = tuple(STATES[word] for word in events.FINAL)
@@ -116,17 +118,13 @@ def read_plan(folder: RunFolder) -> dict[str, Any]:
     return data
 
 
-def metric_files(folder: RunFolder) -> list[str]:
-    """metrics.jsonl, and metrics.<rank>.jsonl of the other ranks."""
-    names = sorted(os.listdir(folder.path))
-    return [
-        os.path.join(folder.path, name) for name in names if name.startswith("metrics.") and name.endswith(".jsonl")
-    ]
-
-
 def read_metrics(path: str, offset: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
     """Whole metric lines from `offset` on, each with where the next one begins; torn lines are left out."""
-    with open(path, "rb") as file:
+    try:
+        file = open(path, "rb")
+    except FileNotFoundError:  # nothing was logged yet
+        return
+    with file:
         file.seek(offset)
         for line in file:
             if not line.endswith(b"\n"):
@@ -143,16 +141,17 @@ def read_metrics(path: str, offset: int = 0) -> Iterator[tuple[dict[str, Any], i
 def last_metrics(folder: RunFolder) -> dict[str, Any]:
     """The last value of every metric; of a very long file, of those that stand in its last part."""
     last: dict[str, Any] = {}
-    for path in metric_files(folder):
-        size = os.path.getsize(path)
-        for entry, _ in read_metrics(path, size - LAST_PART_BYTES if size > LONG_BYTES else 0):
-            last.update(entry["values"])
+    size = os.path.getsize(folder.metrics) if os.path.exists(folder.metrics) else 0
+    for entry, _ in read_metrics(folder.metrics, size - LAST_PART_BYTES if size > LONG_BYTES else 0):
+        last.update(entry["values"])
     return last
 
 
 def attachments(folder: RunFolder) -> list[str]:
     """The artifacts of a run by name: logs, and every file that the script left in outputs/."""
     found = [name for name in ("driver_log", "control_log") if os.path.exists(artifact_path(folder, name))]
+    if diff_blob(folder):
+        found.append(DIFF)
     root = _real_outputs(folder)
     for parent, folders, names in os.walk(folder.outputs):
         folders.sort()
@@ -161,6 +160,14 @@ def attachments(folder: RunFolder) -> list[str]:
             os.path.join(relative, name) for name in sorted(names) if _is_inside(os.path.join(parent, name), root)
         ]
     return found
+
+
+def diff_blob(folder: RunFolder) -> str:
+    """The name of the stored diff of what was not committed at submit; empty when there was none."""
+    try:
+        return str(read_plan(folder).get("attachments", {}).get(DIFF, ""))
+    except (OSError, ValueError):
+        return ""
 
 
 def _real_outputs(folder: RunFolder) -> str:
@@ -179,6 +186,8 @@ def artifact_path(folder: RunFolder, name: str) -> str:
         return folder.log
     if name in ("control_log", "control_log.txt"):
         return folder.prepare_log if os.path.exists(folder.prepare_log) else folder.events
+    if name == DIFF and diff_blob(folder):
+        return BlobStore(Home(default_home()).blobs).place(diff_blob(folder))
     place = os.path.normpath(os.path.join(folder.work, name))
     if not _is_inside(place, _real_outputs(folder)):
         raise ValueError(f"{name} is not among the run's outputs")

@@ -1,0 +1,81 @@
+"""The ssh command line, as a value. The user's own program, configuration, agent and jump hosts count."""
+
+from __future__ import annotations
+
+import os
+
+from jig.machines.address import Address
+
+ALIVE_S = 5
+ALIVE_COUNT = 3
+CONNECT_S = 15
+PERSIST_S = 600
+
+
+def options(address: Address, known_hosts: str, strict: str = "yes") -> tuple[str, ...]:
+    """What holds for every connection: the pinned key and nothing else decides whom we talk to."""
+    chosen = {
+        "HostKeyAlias": f"jig-{address.slug}",
+        "UserKnownHostsFile": f'"{known_hosts}"',
+        "GlobalKnownHostsFile": "none",
+        "StrictHostKeyChecking": strict,
+        "UpdateHostKeys": "no",
+        "CheckHostIP": "no",
+        "VerifyHostKeyDNS": "no",
+        "HashKnownHosts": "no",
+        "ConnectTimeout": str(CONNECT_S),
+        "ServerAliveInterval": str(ALIVE_S),
+        "ServerAliveCountMax": str(ALIVE_COUNT),
+        "ForwardAgent": "no",
+        "ForwardX11": "no",
+        "ClearAllForwardings": "yes",
+        "PermitLocalCommand": "no",
+        "RemoteCommand": "none",
+        "RequestTTY": "no",
+        "LogLevel": "ERROR",
+    }
+    words = [word for name, value in chosen.items() for word in ("-o", f"{name}={value}")]
+    if address.port is not None:
+        words += ["-p", str(address.port)]
+    return tuple(words)
+
+
+def own_key(path: str) -> tuple[str, ...]:
+    """Log in with this key and no other, without asking anybody."""
+    return ("-i", path, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes")
+
+
+def any_key() -> tuple[str, ...]:
+    """Log in with what the user's ssh has: agent, configuration, default keys; without asking anybody."""
+    return ("-o", "BatchMode=yes")
+
+
+def destination(address: Address) -> tuple[str, ...]:
+    """The login, as ssh takes it; `--` so that no name can be an option."""
+    return ("--", f"{address.user}@{address.host}")
+
+
+def control_path(address: Address, key: str) -> str:
+    """The socket of the control connection: a short path outside the home, in a folder of our own."""
+    from binascii import crc32
+
+    base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
+    folder = os.path.join(base, f"jig-{os.getuid()}")  # type: ignore[attr-defined,unused-ignore]
+    return os.path.join(folder, f"{crc32(f'{address.folder} {key}'.encode()):08x}")
+
+
+def command(address: Address, known_hosts: str, auth: tuple[str, ...], control: str, remote: str) -> tuple[str, ...]:
+    """Run one command there, through the control connection when there is one (ssh goes its own way when not)."""
+    through = ("-o", "ControlMaster=no", "-o", f"ControlPath={control or 'none'}")
+    return ("ssh", "-T", *options(address, known_hosts), *auth, *through, *destination(address), remote)
+
+
+def master(address: Address, known_hosts: str, auth: tuple[str, ...], control: str) -> tuple[str, ...]:
+    """Open the control connection; returns when it stands, and leaves it in the background."""
+    stay = ("-o", "ControlMaster=yes", "-o", f"ControlPath={control}", "-o", f"ControlPersist={PERSIST_S}")
+    return ("ssh", "-f", "-N", "-T", *options(address, known_hosts), *auth, *stay, *destination(address))
+
+
+def leave(address: Address, control: str) -> tuple[str, ...]:
+    """Close the control connection."""
+    return ("ssh", "-O", "exit", "-o", f"ControlPath={control}", *destination(address))

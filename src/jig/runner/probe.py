@@ -1,0 +1,77 @@
+"""What a machine has: Python, GPUs, disk, Docker, and whether a run outlives the login that started it."""
+
+import os
+import subprocess
+import sys
+
+from jig.runner.folder import Home
+from jig.system import host_name
+
+assert sys.platform != "win32"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
+
+TIMEOUT_S = 5.0
+GPU_FIELDS = ("name", "uuid", "driver_version", "memory.total")
+
+
+def probe(home: Home) -> "Dict[str, Any]":
+    """Everything in one answer; each question has a few seconds and may go unanswered."""
+    disk = os.statvfs(_existing(home.path))
+    return {
+        "host": host_name(),
+        "platform": "%s %s" % (sys.platform, os.uname().machine),
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "user_home": os.path.expanduser("~"),
+        "home": home.path,
+        "free_bytes": disk.f_bavail * disk.f_frsize,
+        "gpus": gpus(),
+        "docker": docker(),
+        "logout": logout(),
+    }
+
+
+def _existing(path: str) -> str:
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def _said(*argv: str) -> "Optional[str]":
+    """What a program printed; None when it is not there, failed or took too long."""
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def gpus() -> "List[Dict[str, str]]":
+    """The NVIDIA GPUs, as nvidia-smi lists them."""
+    said = _said("nvidia-smi", "--query-gpu=" + ",".join(GPU_FIELDS), "--format=csv,noheader")
+    rows = [line.split(", ") for line in (said or "").splitlines()]
+    return [dict(zip(GPU_FIELDS, row)) for row in rows if len(row) == len(GPU_FIELDS)]
+
+
+def docker() -> str:
+    """`usable`, `with sudo`, `not usable` or `absent`."""
+    if _said("docker", "--version") is None:
+        return "absent"
+    if _said("docker", "info") is not None:
+        return "usable"
+    return "with sudo" if _said("sudo", "-n", "docker", "info") is not None else "not usable"
+
+
+def logout() -> str:
+    """What the end of a login does to its processes: `survive`, `scope` (in a scope of their own), or `killed`."""
+    bus = ("busctl", "get-property", "org.freedesktop.login1", "/org/freedesktop/login1")
+    kills = _said(*(bus + ("org.freedesktop.login1.Manager", "KillUserProcesses")))
+    if kills is None or "true" not in kills:
+        return "survive"
+    lingers = "yes" in (_said("loginctl", "show-user", str(os.getuid()), "-p", "Linger") or "")
+    stays = lingers or _said("loginctl", "enable-linger") is not None
+    return "scope" if stays and _said("systemd-run", "--user", "--scope", "--quiet", "true") is not None else "killed"
