@@ -13,6 +13,7 @@ import listing
 import logging_cost
 import printing
 import snapshots
+import ssh
 import submit
 import timing
 import version
@@ -28,6 +29,7 @@ FIGURES = {
     "listing": listing.measure,
     "snapshot": snapshots.measure,
     "printing": printing.measure,
+    "ssh": ssh.measure,
 }
 
 

@@ -17,7 +17,7 @@ MODULES = sorted(path for path in SOURCE.rglob("*.py") if "templates/" not in st
 # From the top down: a module may import from its own layer and from those below it, never from above.
 LAYERS = [
     ("cli", "__main__"),
-    ("submit", "store.queries"),
+    ("submit", "handover", "store.queries"),
     ("follow", "store"),
     ("machines",),
     ("targets",),

@@ -54,6 +54,7 @@ class Plan(Value):
     origin: Origin = Origin()
     attachments: tuple[tuple[str, str], ...] = ()
     parent_run_id: str = ""
+    jig_home: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""

@@ -6,9 +6,9 @@ import os
 
 from jig import machines
 from jig.errors import SnapshotError, UsageError, nearest
-from jig.machines import Machine, Pipe, Refusal
+from jig.handover import HeldCtrlC, on_machine, send_blobs, write_plan
+from jig.machines import Machine, Pipe, Refusal, RunnerMissing
 from jig.project import ComputeTarget, CondaSpec, Project, RunConfig
-from jig.runner import wire
 from jig.runner.folder import Home, default_home
 from jig.spec import RunSpec, command_line
 from jig.store.reserve import Reserved, reserve
@@ -171,6 +171,11 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
                 also = "".join(f" {option} {value}" for option, value in given if value)
                 refusal.hint = f"build it once:  jig experiment prepare -c {wanted.run_config}{also}"
             raise
+        except RunnerMissing:
+            reserved.release()
+            if not machine.forget_runner():
+                raise
+            continue  # somebody removed it there; the next try brings it again
         except BaseException:
             reserved.release()
             raise
@@ -179,29 +184,27 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
 
 def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     """Build the environment of a run configuration now; returns whether there was one to build, and its interpreter."""
+    from jig.runner.blobs import BlobStore
+
     project = Project.find(wanted.folder)
     config, target, environment = _environment(project, wanted)
     machine = machines.for_target(target)
+    store = BlobStore(Home(default_home()).blobs)
     pipe = machine.open("prepare")
     try:
-        log = os.path.join(machine.home or "", "logs", f"prepare-{config.name}.log")
-        pipe.send({"home": machine.home, "environment": _on_machine(environment), "log": log})
+        request = on_machine(environment, machine, store)
+        pipe.send({"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"})
         while True:
             answer = pipe.answer()
             if "python" in answer:
                 return environment.kind != "user", str(answer["python"])
-            tell(answer["note"])
+            if "missing" in answer:
+                tell(f"sending uv to {machine.name}")
+                send_blobs(pipe, answer["missing"], store, [], project.root, machine.remote)
+            else:
+                tell(answer["note"])
     finally:
         pipe.close()
-
-
-def _on_machine(environment: environments.Environment) -> dict[str, Any]:
-    """The environment as the runner gets it: with the uv program that this installation of jig brought along."""
-    if environment.kind != "uv":
-        return environment.to_json()
-    from jig.environments.uv import find_uv
-
-    return {**environment.to_json(), "uv_path": find_uv()}
 
 
 def _freeze(
@@ -230,7 +233,12 @@ def _freeze(
 
 
 def _user() -> str:
-    return os.environ.get("USER") or os.environ.get("USERNAME") or str(getattr(os, "getuid", lambda: "")())
+    return (
+        os.environ.get("USER")
+        or os.environ.get("LOGNAME")
+        or os.environ.get("USERNAME")
+        or str(getattr(os, "getuid", lambda: "")())
+    )
 
 
 def _hand_over(
@@ -249,88 +257,20 @@ def _hand_over(
         request = {
             "home": machine.home,
             "plan": plan.to_json(),
-            "environment": _on_machine(decided.environment),
+            "environment": on_machine(decided.environment, machine, store),
             "secrets": decided.secrets,
             "followed": wanted.followed,
         }
         if machine.remote:
-            _write_plan(reserved.folder, plan)  # so that this computer knows of the run whatever happens next
+            write_plan(reserved.folder, plan)  # so that this computer knows of the run whatever happens next
         held = HeldCtrlC()
         try:
             pipe.send(request)
             while missing := pipe.answer().get("missing"):
                 held.release()  # files are still to be sent: nothing has begun, and all can be dropped
-                _send_blobs(pipe, missing, store, frozen, decided.spec.project_root)
+                send_blobs(pipe, missing, store, frozen.entries, decided.spec.project_root, machine.remote)
                 held = HeldCtrlC()
         except BaseException:
             held.drop()
             raise
     return plan, held
-
-
-def _write_plan(folder: str, plan: Plan) -> None:
-    import json
-
-    with open(os.path.join(folder, "plan.json.new"), "w") as file:
-        json.dump(plan.to_json(), file, indent=1)
-    os.replace(file.name, os.path.join(folder, "plan.json"))
-
-
-class HeldCtrlC:
-    """From the last byte of the request on the run may begin: then Ctrl-C waits until the person can be told its id."""
-
-    def __init__(self) -> None:
-        import signal
-
-        self._pressed = False
-        try:
-            self._before = signal.signal(signal.SIGINT, self._note)
-        except ValueError:  # not the main thread, where alone signals arrive
-            self._before = None
-
-    def _note(self, *_: object) -> None:
-        self._pressed = True
-
-    def drop(self) -> None:
-        """Hold it no longer."""
-        import signal
-
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
-
-    def release(self) -> None:
-        """Hold it no longer, and act on one that came."""
-        self.drop()
-        if self._pressed:
-            raise KeyboardInterrupt
-
-
-def _send_blobs(pipe: Pipe, names: list[str], store: BlobStore, frozen: snapshot.Snapshot, root: str) -> None:
-    """Send the blobs that the runner misses; when it has given up meanwhile, its next answer says why."""
-    try:
-        for name in names:
-            _restore_blob(store, name, frozen, root)
-            wire.write_blob_head(pipe.write, name, os.path.getsize(store.place(name)))
-            with open(store.place(name), "rb") as file:
-                while piece := file.read(1 << 20):
-                    pipe.write.write(piece)
-        wire.write_blobs_end(pipe.write)
-    except BrokenPipeError:
-        return
-
-
-def _restore_blob(store: BlobStore, name: str, frozen: snapshot.Snapshot, root: str) -> None:
-    """A blob that was collected since its file was last hashed is read again, if the file is still the same."""
-    for entry in frozen.entries:
-        if entry[0] == "f" and entry[4] == name:
-            if store.has(name, entry[3]):
-                return
-            with open(os.path.join(root, entry[1]), "rb") as file:
-                if store.put(file.read()) != name:
-                    raise SnapshotError(f"{entry[1]} changed while it was being submitted", "submit again")
-            return
-    if not store.has(name):
-        from jig.runner import manifest
-
-        store.put(manifest.encode(frozen.entries))

@@ -1,6 +1,7 @@
 """One suite over every registered kind of machine, target and environment: a new kind is picked up by its name."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,14 +12,30 @@ from jig.plan import Origin, Plan, SnapshotRef
 from jig.project import CondaSpec, Project, Requirement
 from jig.runner.folder import Home
 from jig.spec import RunSpec
+from tests.ssh.conftest import attach_words
 
-# What a .compute file of each kind needs, to be reached from a test.
-COMPUTE = {"local": "type: local\n"}
+
+def _local(project, request) -> Path:
+    project.write("aml_config/here.compute", "type: local\n")
+    return request.getfixturevalue("jig_home")
+
+
+def _remote(project, request) -> Path:
+    host, cli, client, key = map(request.getfixturevalue, ("host", "cli", "client", "key_pair"))
+    client.give_key(key)
+    host.authorize(key.with_suffix(".pub").read_text())
+    said = cli(*attach_words(host, name="here"))
+    assert said.code == 0, said.err
+    return host.home / ".jig"
+
+
+# How a target of each kind is set up; each returns the machine's jig home, as it is seen from here.
+SET_UP = {"local": _local, "remote": _remote}
 
 
 @pytest.fixture
 def target(project, request):
-    project.write("aml_config/here.compute", COMPUTE[request.param])
+    project.machine_home = SET_UP[request.param](project, request)
     return Project.find(str(project.path)).compute_target("here")
 
 
@@ -65,8 +82,7 @@ def test_a_pipe_asks_for_what_is_missing_and_takes_the_run_in(target, project, j
         asked.append(answer["missing"])
         for name in answer["missing"]:
             data = elsewhere.read(name)
-            wire.write_blob_head(pipe.write, name, len(data))
-            pipe.write.write(data)
+            wire.write_blob(pipe.write, name, len(data), iter([data]))
         wire.write_blobs_end(pipe.write)
     pipe.close()
     assert asked == [[snapshot], [blob]]
@@ -74,7 +90,7 @@ def test_a_pipe_asks_for_what_is_missing_and_takes_the_run_in(target, project, j
     from tests.conftest import until
 
     until(lambda: machine.ask("status", run=plan.run_id)["status"] == "ended")
-    with open(Home(machine.home).run(plan.run_id).log, "rb") as file:
+    with open(Home(str(project.machine_home)).run(plan.run_id).log, "rb") as file:
         assert file.read() == b"by hand\n"
     again = machine.open("supervise", plan.run_id)
     again.send(_request(machine, plan))
@@ -94,7 +110,8 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(target, project, jig_
     pipe.send(_request(machine, plan))
     assert pipe.answer() == {"missing": ["0" * 64]}
     pipe.close()
-    assert not os.path.exists(jig_home / "runs") or os.listdir(jig_home / "runs") == []
+    runs = project.machine_home / "runs"
+    assert not runs.exists() or os.listdir(runs) == []
     assert machine.ask("status", run=plan.run_id) == {"status": "absent"}
 
 

@@ -159,23 +159,24 @@ def test_a_request_that_is_cut_off_is_no_request():
     with pytest.raises(EOFError):
         wire.read_request(io.BytesIO(b'{"plan": 1'))
     with pytest.raises(EOFError):
-        wire.read_blob_head(io.BytesIO(b"abc 1"))
+        wire.read_blob(io.BytesIO(b"abc 1 plain"))
     with pytest.raises(EOFError):
         list(wire.read_bytes(io.BytesIO(b"ab"), 3))
+    with pytest.raises(EOFError):
+        list(wire.read_packed(io.BytesIO(b"12\nab"), 3))
 
 
-@given(st.lists(st.binary(max_size=100)))
+@given(st.lists(st.tuples(st.lists(st.binary(min_size=1, max_size=100), max_size=3), st.booleans())))
 def test_blobs_cross_the_wire(blobs):
     stream = io.BytesIO()
-    for number, blob in enumerate(blobs):
-        wire.write_blob_head(stream, str(number), len(blob))
-        stream.write(blob)
+    for number, (pieces, packed) in enumerate(blobs):
+        wire.write_blob(stream, str(number), sum(map(len, pieces)), iter(pieces), packed)
     wire.write_blobs_end(stream)
     stream.seek(0)
     came = []
     while True:
-        name, size = wire.read_blob_head(stream)
+        name, pieces = wire.read_blob(stream)
         if not name:
             break
-        came.append(b"".join(wire.read_bytes(stream, size)))
-    assert came == blobs
+        came.append(b"".join(pieces))
+    assert came == [b"".join(pieces) for pieces, _ in blobs]

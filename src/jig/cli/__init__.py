@@ -25,7 +25,7 @@ NOUNS = {
     "runconfiguration": "jig.cli.runconfiguration",
     "completion": "jig.cli.completion",
 }
-ALIASES = {"runconfigurations": "runconfiguration"}
+ALIASES = {"runconfigurations": "runconfiguration", "computecontext": "computetarget"}
 # Short forms are the same command, not a copy.
 SHORT = {
     "submit": ("experiment", "submit"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from jig.cli import attach
 from jig.cli.grammar import Argument, Command, Group, Option
 
 TYPE_CHECKING = False
@@ -53,18 +54,24 @@ def _applies(key: str, value: object, kind: str) -> bool:
 
 
 NAME = Option(("-n", "--name"), "name", "The target.", "NAME", complete="target")
+WORD = Argument("word", "NAME", "The same as --name.", complete="target")
 GROUP = Group(
     "computetarget",
     "Where runs can be: the .compute files.",
     (
-        Command("list", "List the project's compute targets.", list_targets, listing=True),
         Command(
-            "show",
-            "Show a compute target.",
-            show_target,
-            (NAME,),
-            (Argument("word", "NAME", "The same as --name.", complete="target"),),
-            listing=True,
+            "attach",
+            "Attach a machine that is reached over SSH.\n\n"
+            "It is contacted: its host key is shown and pinned, the login is set up (with a password once, then with a "
+            "key of its own), and what is found there is told. Without KIND it is remotedocker, as it always was.",
+            attach.attach,
+            attach.OPTIONS,
+            (attach.KIND_WORD,),
+            ("jig computetarget attach remote -n box -a gpu1.example.org -u ada",),
         ),
+        Command("check", "Look around on a machine again.", attach.check, (NAME,), (WORD,)),
+        Command("list", "List the project's compute targets.", list_targets, listing=True),
+        Command("show", "Show a compute target.", show_target, (NAME,), (WORD,), listing=True),
+        Command("detach", "Forget a machine.", attach.detach, (NAME,), (WORD,)),
     ),
 )

@@ -127,15 +127,46 @@ def _leave(folder: RunFolder, machine: Machine, display: Display) -> bool:
 def cancel(folder: RunFolder, machine: Machine, grace_s: float | None) -> bool:
     """End the run and wait until nothing of it is left; True when it has ended."""
     grace_s = runs.read_plan(folder)["stop_grace_s"] if grace_s is None else grace_s
+    if machine.remote:
+        return _cancel_there(folder, machine, grace_s)
     answer = machine.ask("stop", run=folder.id, grace_s=grace_s, timeout_s=grace_s + 60.0)
     return bool(answer["status"] == "ended")
 
 
+def _cancel_there(folder: RunFolder, machine: Machine, grace_s: float) -> bool:
+    """End a run on another machine; one that cannot be reached is tried until it can, or until the next command."""
+    from jig.machines import mirror
+    from jig.machines.ssh import SshMachine
+    from jig.machines.ssh_errors import Unreachable
+
+    if not isinstance(machine, SshMachine):
+        raise TypeError("only a machine over SSH is remote")
+    mirror.wish(folder, grace_s)
+    told, wait_s = False, 1.0
+    while True:
+        try:
+            ended = mirror.bring(machine, folder) != "going"
+            if ended and mirror.is_final(folder):
+                mirror.bring_outputs(machine, folder)
+            return ended
+        except Unreachable as error:
+            if not told:
+                print(f"jig: {error.message}; trying until it can be reached (Ctrl-C leaves it to a later command)")
+                told = True
+            machine.hang_up()
+            time.sleep(wait_s)
+            wait_s = min(10.0, wait_s * 1.5)
+
+
+def ending(run: runs.Run) -> str:
+    """The state, and why where that says more."""
+    plain_end = run.reason in ("canceled", "") or run.state == "Completed"
+    return run.state if plain_end else f"{run.state}: {run.why}"
+
+
 def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
     """The end of a run for a person: a box at a terminal, plain lines in a pipe."""
-    plain_end = run.reason in ("canceled", "") or run.state == "Completed"
-    status = run.state if plain_end else f"{run.state}: {run.why}"
-    rows = [("RunId", folder.id), ("Status", status)]
+    rows = [("RunId", folder.id), ("Status", ending(run))]
     if run.duration_s is not None:
         rows.append(("Duration", human_duration(run.duration_s)))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, list)]

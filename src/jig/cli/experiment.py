@@ -10,7 +10,10 @@ from jig.cli.grammar import Argument, Command, Group, Option
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.cli.grammar import Args
+    from jig.machines import Machine
+    from jig.runner.folder import RunFolder
     from jig.store.queries import Found
+    from jig.store.runs import Run
     from jig.submit import Submitted, Wanted
 
 CONFIG = Option(
@@ -146,10 +149,28 @@ def _follow_to_the_end(submitted: Submitted) -> int:
     run = shown.watch(folder, machine, display, opening, held.release)
     if run is None:
         return 130
+    if machine.remote:
+        _bring_outputs(folder, machine)
     sys.stdout.write(shown.summary(folder, run, last_metrics(folder)))
     if not handle.plan.tracked:
         machine.ask("remove", run=handle.run_id)
+        if machine.remote:
+            import shutil
+
+            shutil.rmtree(folder.path, ignore_errors=True)
     return run.submit_code
+
+
+def _bring_outputs(folder: RunFolder, machine: Machine) -> None:
+    """What a run left on its machine comes home; a network that fails now only puts it off."""
+    from jig.cli.terminal import printable
+    from jig.errors import MachineError
+    from jig.store.queries import Found
+
+    try:
+        Found(folder.id, folder, machine).bring()
+    except MachineError as error:
+        _warn(f"the outputs are still on {machine.name}: {printable(error.message)} (any later command fetches them)")
 
 
 def prepare(args: Args) -> int:
@@ -189,7 +210,8 @@ def status(args: Args) -> int:
     from jig.store.record import clock, utc
 
     found = _find(args)
-    run, plan = found.run(), found.plan()
+    run, last_seen = _seen(found)
+    plan = found.plan()
     answer = {
         "run_id": found.id,
         "state": run.state,
@@ -202,6 +224,8 @@ def status(args: Args) -> int:
         "end_time_utc": utc(run.ended),
         "duration": clock(run.duration_s),
     }
+    if last_seen:
+        answer["last_seen"] = last_seen
     if args.output or args.query:
         show(answer, output=args.output, query=args.query)
         return 0
@@ -209,6 +233,24 @@ def status(args: Args) -> int:
         if value not in (None, ""):
             print(f"{name:<14} : {value}")
     return 0
+
+
+def _seen(found: Found) -> tuple[Run, str]:
+    """How the run is; when its machine cannot be reached, how it was when it was last seen, and why that is all."""
+    import time
+
+    from jig.cli.terminal import human_duration
+    from jig.machines.ssh_errors import Unreachable
+    from jig.runner import events
+    from jig.store.runs import fold
+
+    try:
+        return found.run(), ""
+    except Unreachable as error:
+        ago = time.time() - os.stat(found.folder.path).st_mtime
+        if os.path.exists(found.folder.events):
+            ago = time.time() - os.stat(found.folder.events).st_mtime
+        return fold(events.read(found.folder.events)), f"{human_duration(ago)} ago; {error.message}"
 
 
 def logs(args: Args) -> int:
@@ -219,10 +261,12 @@ def logs(args: Args) -> int:
 
     found = _find(args)
     if not args.flag("follow"):
+        so_far, last_seen = _seen(found)
+        if last_seen:
+            _warn(f"this is what was seen {last_seen}")
         reader = Reader(found.folder)
         while data := reader.log():
             shown.write_bytes(data)
-        so_far = found.run()
         if not reader.log_offset and so_far.reason in ("environment-failed", "not-started"):
             sys.stderr.write(f"{found.id}: {so_far.state}: {printable(so_far.why)}\n")
         return 0
@@ -230,7 +274,9 @@ def logs(args: Args) -> int:
     run = shown.watch(found.folder, found.machine, display)
     if run is None:
         return 130
-    sys.stderr.write(f"{found.id}: {run.state}{': ' + run.why if run.why else ''}\n")
+    if found.machine.remote:
+        _bring_outputs(found.folder, found.machine)
+    sys.stderr.write(f"{found.id}: {shown.ending(run)}\n")
     return run.submit_code
 
 
@@ -241,7 +287,7 @@ def cancel(args: Args) -> int:
     from jig.errors import StoreError
 
     found = find_going(args.text("run") or args.text("id"))
-    before = found.run()
+    before, _ = _seen(found)
     if before.final:
         print(f"{found.id} had already ended: {before.state}")
         return 0
@@ -291,6 +337,7 @@ def clean(args: Args) -> int:
     """Give back disk: leftovers of killed commands, files no run refers to, code copies of ended runs. Records stay."""
     from jig.cli.here import store
     from jig.cli.terminal import human_bytes
+    from jig.errors import MachineError
 
     names = {
         "leftovers": "leftovers",
@@ -300,7 +347,11 @@ def clean(args: Args) -> int:
     }
     freed = dict.fromkeys(names, 0)
     for machine in store().machines():
-        answer = machine.ask("clean", work=not args.flag("keep_work"), runner=machine.current_runner())
+        try:
+            answer = machine.ask("clean", work=not args.flag("keep_work"), runner=machine.current_runner())
+        except MachineError as error:
+            _warn(error.message)
+            continue
         for key in names:
             freed[key] += answer["freed"][key]
     for key, text in names.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.cli.experiment import RUN, RUN_WORD
+from jig.cli.experiment import CONFIG, RUN, RUN_WORD
 from jig.cli.grammar import Argument, Command, Group, Option
 
 TYPE_CHECKING = False
@@ -93,10 +93,21 @@ def info(args: Args) -> int:
     return 0
 
 
+def _bring(found: Found) -> None:
+    """What is still on another machine comes home first, if that can be reached."""
+    from jig.errors import MachineError
+
+    try:
+        found.bring()
+    except MachineError as error:
+        print(f"warning: {error.message}; this is what is here", file=sys.stderr)
+
+
 def _artifact(found: Found, name: str) -> str:
     from jig.errors import StoreError
     from jig.store import runs
 
+    _bring(found)
     try:
         path = runs.artifact_path(found.folder, name)
     except ValueError as error:
@@ -122,6 +133,7 @@ def download(args: Args) -> int:
 
     found, folder = _find(args), os.path.abspath(args.required("directory"))
     wanted = args.text("artifact")
+    _bring(found)
     names = [wanted] if wanted else runs.attachments(found.folder)
     sources = {name: _artifact(found, name) for name in names}
     places = {name: os.path.join(folder, name) for name in sources}
@@ -152,6 +164,25 @@ def delete(args: Args) -> int:
         print(f"deleted {one.id}")
     for machine in {one.machine.home: one.machine for one in found.values()}.values():
         machine.ask("collect")
+    return 0
+
+
+def sync(args: Args) -> int:
+    """Bring home the runs of a machine: new bytes of those known here, and those started from another computer."""
+    from jig.cli.here import store
+    from jig.errors import UsageError
+    from jig.machines import for_target
+    from jig.machines.ssh import SshMachine
+    from jig.project import Project
+
+    project = Project.find(os.getcwd())
+    name = args.required("config").removesuffix(".runconfig")
+    target = project.compute_target(project.run_config(name).target)
+    machine = for_target(target)
+    if not isinstance(machine, SshMachine):
+        raise UsageError(f"{target.name} is this computer: its runs are all here")
+    adopted, brought = store().sync(machine)
+    print(f"{target.name}: {adopted} runs adopted, {brought} brought up to date")
     return 0
 
 
@@ -223,6 +254,7 @@ GROUP = Group(
             ),
             (Argument("ids", "ID", "More runs.", many=True, complete="run"),),
         ),
+        Command("sync", "Bring home the runs of a machine.", sync, (CONFIG,)),
         Command("rebuild", "Build the index again from the run folders.", rebuild),
     ),
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object  # `typing` costs 3 ms to import
 
-KINDS = {"local": "jig.machines.local"}
+KINDS = {"local": "jig.machines.local", "remote": "jig.machines.ssh"}
 
 
 class Pipe:
@@ -24,20 +24,21 @@ class Pipe:
 
     def __init__(self, pid: int, to_runner: int, from_runner: int) -> None:
         self._pid = pid
+        self.mark = b"jig-" + os.urandom(6).hex().encode() + b":"
         self.write: BinaryIO = os.fdopen(to_runner, "wb")
         self.read: BinaryIO = os.fdopen(from_runner, "rb")
 
     def send(self, request: dict[str, Any]) -> None:
         """Send the request line; a runner that is already gone is told by the answer that does not come."""
         try:
-            wire.write_line(self.write, request)
+            wire.write_line(self.write, {**request, "mark": self.mark.decode()})
         except BrokenPipeError:
             return
 
     def answer(self) -> dict[str, Any]:
         """The next answer; MachineError for a refusal, and when the runner ends without one."""
         try:
-            answer = wire.read_answer(self.read)
+            answer = wire.read_answer(self.read, self.mark)
         except EOFError as error:
             raise MachineError("the runner ended without an answer", "what it printed stands above") from error
         return checked(answer)
@@ -60,6 +61,10 @@ def checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "error" in answer:
         raise Refusal(answer["error"], answer.get("hint", ""), answer.get("code", ""))
     return answer
+
+
+class RunnerMissing(MachineError):
+    """The runner that should be there is not; it is brought again."""
 
 
 class Refusal(MachineError):
@@ -85,6 +90,12 @@ class Machine(Protocol):
 
     def current_runner(self) -> str:
         """The name of the runner that this version of jig uses there."""
+
+    def forget_runner(self) -> bool:
+        """Bring the runner again with the next command; False when that would change nothing."""
+
+    def fits_programs(self) -> bool:
+        """Whether programs of this computer run there."""
 
     def runs_folder(self) -> str:
         """Where this computer reads that machine's runs: their own folders, or copies of them."""

@@ -21,8 +21,8 @@ class Address(Value):
         """From a name or an address, with `:port` if need be; an IPv6 address with a port stands in brackets."""
         host, port = address, ""
         if address.startswith("["):
-            host, _, port = address[1:].partition("]")
-            port = port.removeprefix(":")
+            host, closed, port = address[1:].partition("]")
+            host, port = (host if closed and port[:1] in ("", ":") else ""), port.removeprefix(":")
         elif address.count(":") == 1:
             host, _, port = address.partition(":")
         bad = not host or host.startswith("-") or any(c.isspace() or not c.isprintable() or c in "/'\"" for c in host)

@@ -55,6 +55,14 @@ class LocalMachine:
         """The runs' own folders."""
         return Home(self.home or default_home()).runs
 
+    def forget_runner(self) -> bool:
+        """It is looked for at every start."""
+        return False
+
+    def fits_programs(self) -> bool:
+        """They are the same."""
+        return True
+
     def current_runner(self) -> str:
         """The name of the runner that this installation of jig uses."""
         return os.path.basename(self._pack())

@@ -8,7 +8,8 @@ import select
 import time
 
 from jig.errors import MachineError
-from jig.machines.ssh_errors import HostKeyChanged, RunnerMissing
+from jig.machines import RunnerMissing
+from jig.machines.ssh_errors import HostKeyChanged
 from jig.runner import events, tail, wire
 from jig.runner.folder import RunFolder, make_private
 
@@ -29,7 +30,8 @@ WISH = "stop-wanted"  # a cancel that could not be delivered yet; holds the grac
 class Frames:
     """Takes a stream apart as it comes: answers, and the bytes that follow some of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: bytes) -> None:
+        self._mark = mark
         self._held = b""
         self._head: dict[str, Any] | None = None
         self._left = 0
@@ -50,18 +52,28 @@ class Frames:
             if not found:
                 return
             self._held = rest
-            if line.startswith(wire.MARK):
-                self._head = json.loads(line[len(wire.MARK) :])
+            if line.startswith(self._mark):
+                self._head = _head(line[len(self._mark) :])
                 self._left = self._head.get("size", 0)
                 if not self._left:
                     yield self._head, b""
+
+
+def _head(text: bytes) -> dict[str, Any]:
+    try:
+        head = json.loads(text)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict) or not isinstance(head.get("size", 0), int) or head.get("size", 0) < 0:
+        raise MachineError("the machine sent something that makes no sense", "is jig there of another kind?")
+    return head
 
 
 def write_at(path: str, offset: int, data: bytes) -> None:
     """Put bytes where they belong: two readers of one run write the same, so neither can harm the other."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
     try:
-        if offset > os.fstat(file).st_size:
+        if not isinstance(offset, int) or not 0 <= offset <= os.fstat(file).st_size:
             raise MachineError(f"{path} has a gap before byte {offset}", "remove it, and it is brought again")
         os.lseek(file, offset, os.SEEK_SET)
         while data:
@@ -87,8 +99,9 @@ def _keep(folder: RunFolder, head: dict[str, Any], data: bytes) -> None:
     if "error" in head:
         raise MachineError(head["error"], head.get("hint", ""))
     if data:
-        if not tail.is_kept(head["file"]):
-            raise MachineError(f"the machine sent a file that no run has: {head['file']!r}")
+        name = head.get("file")
+        if not isinstance(name, str) or not tail.is_kept(name) or not isinstance(head.get("offset"), int):
+            raise MachineError(f"the machine sent a file that no run has: {name!r}")
         write_at(os.path.join(folder.path, head["file"]), head["offset"], data)
 
 
@@ -96,7 +109,8 @@ def bring(machine: SshMachine, folder: RunFolder) -> str:
     """Bring what is new, once; returns `ended`, `going` or `absent`. MachineError when it cannot be reached."""
     deliver_wish(machine, folder)
     for attempt in range(2):
-        pipe, frames = _open_tail(machine, folder, follow=False), Frames()
+        pipe = _open_tail(machine, folder, follow=False)
+        frames = Frames(pipe.mark)
         try:
             while data := os.read(pipe.read.fileno(), 1 << 16):
                 for head, piece in frames.feed(data):
@@ -113,6 +127,12 @@ def bring(machine: SshMachine, folder: RunFolder) -> str:
     raise MachineError(f"the runner on {machine.name} cannot be set up")
 
 
+def wish(folder: RunFolder, grace_s: float) -> None:
+    """Write down that the run is to end, to be delivered with the next contact."""
+    with open(os.path.join(folder.path, WISH), "w") as file:
+        file.write(str(grace_s))
+
+
 def deliver_wish(machine: SshMachine, folder: RunFolder) -> None:
     """A cancel that could not be delivered before is delivered now."""
     path = os.path.join(folder.path, WISH)
@@ -120,8 +140,9 @@ def deliver_wish(machine: SshMachine, folder: RunFolder) -> None:
         return
     with open(path) as file:
         grace_s = float(file.read() or "0")
-    machine.ask("stop", run=folder.id, grace_s=grace_s, timeout_s=grace_s + 60.0)
-    os.unlink(path)
+    answer = machine.ask("stop", run=folder.id, grace_s=grace_s, timeout_s=grace_s + 60.0)
+    if answer["status"] != "alive":
+        os.unlink(path)
 
 
 class Feed:
@@ -131,7 +152,7 @@ class Feed:
         self._machine = machine
         self._folder = folder
         self._pipe: Pipe | None = None
-        self._frames = Frames()
+        self._frames = Frames(wire.MARK)
         self._heard_at = 0.0
         self._retry_at = 0.0
         self._retry_s = FIRST_RETRY_S
@@ -151,7 +172,10 @@ class Feed:
             return self._cut("it stopped answering") if time.monotonic() - self._heard_at > SILENCE_S else []
         data = os.read(descriptor, 1 << 18)
         if not data:
-            return self._cut(str(self._pipe.failure().message))  # type: ignore[attr-defined]
+            failure = self._pipe.failure()  # type: ignore[attr-defined]
+            if isinstance(failure, RunnerMissing):
+                self._machine.forget_runner()
+            return self._cut(failure.message)
         self._heard_at = time.monotonic()
         for head, piece in self._frames.feed(data):
             _keep(self._folder, head, piece)
@@ -169,7 +193,8 @@ class Feed:
             return []
         try:
             deliver_wish(self._machine, self._folder)
-            self._pipe, self._frames = _open_tail(self._machine, self._folder, follow=True), Frames()
+            self._pipe = _open_tail(self._machine, self._folder, follow=True)
+            self._frames = Frames(self._pipe.mark)
         except HostKeyChanged:
             raise
         except MachineError as error:
@@ -207,16 +232,18 @@ def bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
     pipe = machine.open("outputs")
     try:
         pipe.send({"home": machine.home, "run": folder.id})
-        listed = pipe.answer()["outputs"]
+        listed = _checked_list(pipe.answer().get("outputs"))
         wanted = {path: (size, digest) for path, size, digest in listed if not _is_here(folder, path, size, digest)}
         parts = {path: _part(folder, path) for path in wanted}
         have = {path: os.path.getsize(part) if os.path.exists(part) else 0 for path, part in parts.items()}
         pipe.send({"wanted": [[path, have[path]] for path in wanted]})
-        frames, ended = Frames(), False
+        frames, ended = Frames(pipe.mark), False
         while not ended and (data := pipe.read.read1(1 << 18)):  # type: ignore[attr-defined]
             for head, piece in frames.feed(data):
                 ended = ended or "end" in head
                 if piece:
+                    if head.get("file") not in parts:
+                        raise MachineError(f"the machine sent an output that was not asked for: {head.get('file')!r}")
                     write_at(parts[head["file"]], head["offset"], piece)
         if not ended:
             raise pipe.failure()  # type: ignore[attr-defined]
@@ -229,6 +256,16 @@ def bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
     return len(wanted)
 
 
+def _checked_list(listed: object) -> list[tuple[str, int, str]]:
+    """The list of outputs, if it is one."""
+    shape = [str, int, str]
+    if not isinstance(listed, list) or any(
+        not isinstance(entry, list) or [type(part) for part in entry] != shape for entry in listed
+    ):
+        raise MachineError("the machine's list of outputs makes no sense", "is jig there of another kind?")
+    return [(path, size, digest) for path, size, digest in listed]
+
+
 def _place(folder: RunFolder, path: str) -> str:
     parts = path.split("/")
     if os.path.isabs(path) or any(part in ("", ".", "..") for part in parts) or "\0" in path:
@@ -238,12 +275,12 @@ def _place(folder: RunFolder, path: str) -> str:
 
 def _part(folder: RunFolder, path: str) -> str:
     """Where an output grows until it is whole."""
-    import zlib
+    from hashlib import sha256
 
     _place(folder, path)
     aside = os.path.join(folder.path, "arriving")
     make_private(aside)
-    return os.path.join(aside, f"{zlib.crc32(path.encode(errors='surrogateescape')):08x}")
+    return os.path.join(aside, sha256(path.encode(errors="surrogateescape")).hexdigest()[:32])
 
 
 def _digest(path: str) -> str:

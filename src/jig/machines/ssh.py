@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 
 from jig.errors import MachineError
-from jig.machines import Pipe, checked, pack, ssh_command
+from jig.machines import Pipe, RunnerMissing, checked, pack, ssh_command
 from jig.machines.address import Address
 from jig.machines.spawn import spawn_piped
-from jig.machines.ssh_errors import RunnerMissing, explain
+from jig.machines.ssh_errors import Unreachable, explain
 from jig.project import ComputeTarget
+from jig.runner.folder import make_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,20 +29,21 @@ class SshMachine:
 
     remote = True
 
-    def __init__(self, name: str, address: Address, home: str | None = None) -> None:
+    def __init__(self, name: str, address: Address, home: str | None = None, folder: str | None = None) -> None:
         self.name = name
         self.address = address
         self.home = home
+        self.folder = folder or address.folder
 
     @property
     def known_hosts(self) -> str:
         """The pinned host key."""
-        return os.path.join(self.address.folder, "known_hosts")
+        return os.path.join(self.folder, "known_hosts")
 
     @property
     def key(self) -> str:
         """Our own key for this machine; not there when the user's own keys are used."""
-        return os.path.join(self.address.folder, "key")
+        return os.path.join(self.folder, "key")
 
     def current_runner(self) -> str:
         """The name of the runner that this version of jig uses there."""
@@ -69,7 +72,8 @@ class SshMachine:
 
     def _runner(self, folder: str) -> str:
         # Plain characters only, relative to the login's home: every shell reads this the same way.
-        return f"exec python3 -I -S .jig/runner/{folder}/jig/runner/__main__.py"
+        scope = "systemd-run --user --scope --quiet " if self.facts().get("logout") == "scope" else ""
+        return f"exec {scope}python3 -I -S .jig/runner/{folder}/jig/runner/__main__.py"
 
     def _start(self, *words: str) -> SshPipe:
         argv = ssh_command.command(self.address, self.known_hosts, self._auth(), self._control(), " ".join(words))
@@ -94,28 +98,41 @@ class SshMachine:
     # The control connection
 
     def _control(self) -> str:
-        return "" if os.name == "nt" else ssh_command.control_path(self.address, self.key)
+        """The control connection's socket; empty where there can be none, or where somebody else rules."""
+        if os.name == "nt":
+            return ""
+        path = ssh_command.control_path(self.address, self.key)
+        try:
+            make_own(os.path.dirname(path))
+        except OSError:
+            return ""
+        return path
 
     def _connect(self) -> None:
         """Have a control connection; its absence only costs time."""
         control = self._control()
-        if not control or os.path.exists(control):
+        if not control or _listens(control):
             return
         import subprocess
+        import tempfile
 
-        from jig.runner.folder import make_private
-
-        make_private(os.path.dirname(control))
         argv = ssh_command.master(self.address, self.known_hosts, self._auth(), control)
         quiet = subprocess.DEVNULL
-        try:
-            # Its streams are not ours: a connection that stays would keep `$(jig …)` from ending.
-            subprocess.run(argv, stdin=quiet, stdout=quiet, stderr=quiet, timeout=MASTER_S, start_new_session=True)
-        except subprocess.TimeoutExpired:
-            return
+        # Its streams are not ours: a connection that stays would keep `$(jig …)` from ending.
+        with tempfile.TemporaryFile() as errors:
+            try:
+                done = subprocess.run(
+                    argv, stdin=quiet, stdout=quiet, stderr=errors, timeout=MASTER_S, start_new_session=True
+                )
+            except subprocess.TimeoutExpired:
+                raise Unreachable(f"{self.name} did not let us in within {MASTER_S} s") from None
+            errors.seek(0)
+            said = errors.read().decode(errors="replace")
+        if done.returncode != 0 and "ControlPath" not in said and "control socket" not in said.lower():
+            raise explain(self.name, done.returncode, said, self.fingerprint())
 
     def hang_up(self) -> None:
-        """Close the control connection, so that the next command opens a new one."""
+        """Let go of the control connection, so that the next command opens a new one; who still uses it may go on."""
         control = self._control()
         if control and os.path.exists(control):
             import subprocess
@@ -123,24 +140,31 @@ class SshMachine:
             quiet = subprocess.DEVNULL
             with contextlib.suppress(subprocess.TimeoutExpired):  # one that does not even hear this loses its socket
                 subprocess.run(ssh_command.leave(self.address, control), stdout=quiet, stderr=quiet, timeout=5)
-            if os.path.exists(control):
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(control)
 
     # The runner there
 
     def _has_runner(self) -> bool:
         try:
-            with open(os.path.join(self.address.folder, "runner")) as file:
+            with open(os.path.join(self.folder, "runner")) as file:
                 return file.read() == pack.content_id()
         except FileNotFoundError:
             return False
 
-    def forget_runner(self) -> None:
-        """Bring the runner anew with the next command."""
+    def forget_runner(self) -> bool:
+        """Bring the runner again with the next command; False when it was not thought to be there anyway."""
         try:
-            os.unlink(os.path.join(self.address.folder, "runner"))
+            os.unlink(os.path.join(self.folder, "runner"))
         except FileNotFoundError:
-            return
+            return False
+        return True
+
+    def fits_programs(self) -> bool:
+        """Whether programs of this computer run there."""
+        import platform
+
+        return bool(self.facts().get("platform") == f"{sys.platform} {platform.machine()}")
 
     def _bring_runner(self) -> None:
         """Unpack the runner aside, then let it give itself its name."""
@@ -158,7 +182,7 @@ class SshMachine:
             pipe.answer()
         finally:
             pipe.close()
-        with open(os.path.join(self.address.folder, "runner"), "w") as file:
+        with open(os.path.join(self.folder, "runner"), "w") as file:
             file.write(name)
 
     def fingerprint(self) -> str:
@@ -170,7 +194,7 @@ class SshMachine:
     def facts(self) -> dict[str, Any]:
         """What was found there when it was attached or checked last."""
         try:
-            with open(os.path.join(self.address.folder, "facts.json")) as file:
+            with open(os.path.join(self.folder, "facts.json")) as file:
                 found: dict[str, Any] = json.load(file)
         except (OSError, ValueError):
             return {}
@@ -197,7 +221,7 @@ class SshPipe(Pipe):
         from jig.runner import wire
 
         try:
-            return checked(wire.read_answer(self.read))
+            return checked(wire.read_answer(self.read, self.mark))
         except EOFError:
             raise self.failure() from None
 
@@ -232,6 +256,25 @@ class SshPipe(Pipe):
         os.close(self._errors)
 
 
+def _listens(control: str) -> bool:
+    """Whether a connection stands behind the socket; one that its owner left behind is removed."""
+    if sys.platform == "win32" or not os.path.exists(control):
+        return False
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as ours:
+        ours.settimeout(2.0)
+        try:
+            ours.connect(control)
+            if ours.recv(4):  # its owner says hello at once; one that is stopped still lets us in, and stays mute
+                return True
+        except OSError:
+            pass  # nobody is there: the socket goes, below
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(control)
+    return False
+
+
 def _program() -> str:
     """The full path of the user's ssh."""
     import shutil
@@ -250,10 +293,8 @@ def attached(slug: str) -> SshMachine:
     try:
         with open(path) as file:
             known = json.load(file)
-    except FileNotFoundError:
-        raise MachineError(
-            f"the machine {slug} is not attached any more", "attach it again to reach its runs"
-        ) from None
+    except FileNotFoundError:  # detached: its runs can be read here, but it cannot be asked
+        return SshMachine(slug, Address("", slug))
     return SshMachine(known["name"], Address(known["user"], known["host"], known["port"]), known["home"])
 
 

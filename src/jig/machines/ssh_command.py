@@ -10,13 +10,14 @@ ALIVE_S = 5
 ALIVE_COUNT = 3
 CONNECT_S = 15
 PERSIST_S = 600
+LONGEST_BASE = 50  # the path of a socket has about a hundred bytes, of which ssh takes some for itself
 
 
 def options(address: Address, known_hosts: str, strict: str = "yes") -> tuple[str, ...]:
     """What holds for every connection: the pinned key and nothing else decides whom we talk to."""
     chosen = {
-        "HostKeyAlias": f"jig-{address.slug}",
-        "UserKnownHostsFile": f'"{known_hosts}"',
+        "HostKeyAlias": alias(address),
+        "UserKnownHostsFile": f'"{_literal(known_hosts)}"',
         "GlobalKnownHostsFile": "none",
         "StrictHostKeyChecking": strict,
         "UpdateHostKeys": "no",
@@ -40,9 +41,19 @@ def options(address: Address, known_hosts: str, strict: str = "yes") -> tuple[st
     return tuple(words)
 
 
+def alias(address: Address) -> str:
+    """The name under which the machine's key is pinned, and by which ssh asks for its password."""
+    return f"jig-{address.slug}"
+
+
+def _literal(path: str) -> str:
+    """The path as ssh's settings take it: without meaning of their own for `%`, quotes and backslashes."""
+    return path.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
+
+
 def own_key(path: str) -> tuple[str, ...]:
     """Log in with this key and no other, without asking anybody."""
-    return ("-i", path, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes")
+    return ("-o", f'IdentityFile="{_literal(path)}"', "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes")
 
 
 def any_key() -> tuple[str, ...]:
@@ -60,8 +71,10 @@ def control_path(address: Address, key: str) -> str:
     from binascii import crc32
 
     base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
+    if len(base) > LONGEST_BASE:
+        base = "/tmp"
     folder = os.path.join(base, f"jig-{os.getuid()}")  # type: ignore[attr-defined,unused-ignore]
-    return os.path.join(folder, f"{crc32(f'{address.folder} {key}'.encode()):08x}")
+    return os.path.join(folder, f"{crc32(os.fsencode(f'{address.folder} {key}')):08x}")
 
 
 def command(address: Address, known_hosts: str, auth: tuple[str, ...], control: str, remote: str) -> tuple[str, ...]:
@@ -77,5 +90,5 @@ def master(address: Address, known_hosts: str, auth: tuple[str, ...], control: s
 
 
 def leave(address: Address, control: str) -> tuple[str, ...]:
-    """Close the control connection."""
-    return ("ssh", "-O", "exit", "-o", f"ControlPath={control}", *destination(address))
+    """Let the control connection end with its last user."""
+    return ("ssh", "-O", "stop", "-o", f"ControlPath={control}", *destination(address))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from jig.errors import MachineError
+from jig.machines import RunnerMissing
 
 
 class Unreachable(MachineError):
     """The machine did not answer, now; trying again later may help."""
-
-
-class RunnerMissing(MachineError):
-    """The runner that should be there is not; it is brought again."""
 
 
 class HostKeyChanged(MachineError):
@@ -28,7 +25,7 @@ def explain(name: str, code: int, said: str, pinned: str) -> MachineError:
             "somebody may stand between you and the machine; or it was set up anew: ask whoever runs it, and then "
             f"attach it again:  jig computetarget attach … -n {name}",
         )
-    if "Permission denied" in said:
+    if code == 255 and "Permission denied" in said:
         return MachineError(
             f"{name} refused the login: {last}", f"attach it again:  jig computetarget attach … -n {name}"
         )
@@ -38,7 +35,8 @@ def explain(name: str, code: int, said: str, pinned: str) -> MachineError:
         return RunnerMissing(f"the runner on {name} is gone")
     if code == 255:
         return Unreachable(f"{name} cannot be reached: {last or 'ssh gave no reason'}", "is it on, and are you online?")
-    return MachineError(f"the runner on {name} failed: {last or f'exit code {code}'}")
+    first = next((line for line in said.splitlines() if line.strip()), f"exit code {code}").strip()
+    return MachineError(f"the runner on {name} failed: {first}")
 
 
 def _fingerprint_in(said: str) -> str:

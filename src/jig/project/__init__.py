@@ -9,7 +9,7 @@ from jig.project import compute, dependencies, names, runconfig
 from jig.project.compute import ComputeTarget
 from jig.project.dependencies import CondaSpec, Requirement, SparkPackage, SparkSpec
 from jig.project.runconfig import CONDA_FILE, SPARK_FILE, RunConfig
-from jig.project.write import delete_run_config, write_run_config
+from jig.project.write import delete_run_config, new_target_files, write_run_config, write_target
 from jig.values import Value
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "SparkPackage",
     "SparkSpec",
     "delete_run_config",
+    "new_target_files",
     "write_run_config",
+    "write_target",
 ]
 
 

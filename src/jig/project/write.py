@@ -40,6 +40,74 @@ TrackedRun: true
 """
 
 
+_COMPUTE_HEAD = """\
+# Where to run: a machine reached over SSH. `jig computetarget check {name}` says how it is.
+type: {kind}
+address: {address}
+username: {username}
+# There is no password here: jig logs in with a key of its own, or with yours.
+"""
+_COMPUTE_REST = {
+    "remote": """
+# The Python there that runs scripts, when it is yours to look after:
+pythonLocation: python3
+# false: jig builds the environment there from aml_config/conda_dependencies.yml
+userManagedEnvironment: true
+""",
+    "remotedocker": """
+# The image that scripts run in; for a GPU take one with GPU libraries and set nvidiaDocker: true
+baseDockerImage: microsoft/mmlspark:plus-0.9.9
+nvidiaDocker: false
+# true: the project's copy and the share folder are mounted, not copied
+sharedVolumes: true
+nativeSharedDirectory: ~/.azureml/share/
+""",
+    "cluster": """
+yarnDeployMode: cluster
+""",
+}
+_COMPUTE_HOME = """
+# Where jig keeps runs and environments there, when the home folder is small:
+{mark}jigHome: {home}
+"""
+
+
+def write_target(
+    project: Project, name: str, kind: str, address: str, username: str, home: str | None
+) -> tuple[str, str]:
+    """Writes `<name>.compute` and `<name>.runconfig`, both or neither; never overwrites one. Returns their paths."""
+    import json
+
+    compute, run_config = new_target_files(project, name)
+    written = {"address": json.dumps(address), "username": json.dumps(username)}  # a JSON string is a YAML string
+    text = _COMPUTE_HEAD.format(name=name, kind=kind, **written) + _COMPUTE_REST[kind]
+    text += _COMPUTE_HOME.format(mark="" if home else "# ", home=json.dumps(home or "/scratch/me/jig"))
+    framework = "Python" if kind == "remote" else "PySpark"
+    config = _CONTENT.format(name=name, target=name).replace("Framework: Python", f"Framework: {framework}")
+    try:
+        for path, content in ((compute, text), (run_config, config)):
+            with open(path, "x", encoding="utf-8", newline="\n") as stream:
+                stream.write(content)
+    except OSError as error:
+        for path in (compute, run_config):
+            if os.path.lexists(path):
+                os.unlink(path)
+        raise ProjectError([Fault(name, 0, "", f"could not be written: {error.strerror}")]) from error
+    return compute, run_config
+
+
+def new_target_files(project: Project, name: str) -> tuple[str, str]:
+    """Where the two files of a new target go; UsageError when the name cannot be, or is taken."""
+    names.check("compute target", name)
+    compute = os.path.join(project.root, names.FOLDER, name + names.COMPUTE_SUFFIX)
+    _, run_config = _paths(project, name)
+    for path in (compute, run_config):
+        if os.path.lexists(path):
+            shown = os.path.relpath(path, project.root)
+            raise UsageError(f"{shown} exists already", f"choose another name, or:  jig computetarget detach {name}")
+    return compute, run_config
+
+
 def write_run_config(project: Project, name: str, target: str) -> str:
     """Writes a commented run configuration and returns its path; never overwrites one."""
     names.check("run configuration", name)
@@ -48,7 +116,7 @@ def write_run_config(project: Project, name: str, target: str) -> str:
         raise names.missing("compute target", target, project.target_names())
     shown, path = _paths(project, name)
     try:
-        with open(path, "x", encoding="utf-8", newline="\n") as stream:  # noqa: PTH123
+        with open(path, "x", encoding="utf-8", newline="\n") as stream:
             stream.write(_CONTENT.format(name=name, target=target))
     except FileExistsError as error:
         hint = f"`jig runconfiguration delete -n {name}` removes it; or choose another name"

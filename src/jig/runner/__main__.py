@@ -4,7 +4,7 @@ import os
 import sys
 
 if sys.version_info < (3, 6):
-    sys.stdout.write('jig:{"error": "python3 there is older than 3.6", "hint": "install Python 3.6 or newer there"}\n')
+    sys.stderr.write("python3 there is older than 3.6: install a newer one\n")
     sys.exit(1)
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict
 
+    from jig.runner.blobs import BlobStore
+
 _PYTHON = os.path.join("Scripts", "python.exe") if os.name == "nt" else os.path.join("bin", "python")
 
 
@@ -73,6 +75,20 @@ def ensure(
 
         uv_build.build(environment, os.path.abspath(home), log_path, tell, stopping)
     return _built_python(environment, home)
+
+
+def has_uv(home: str) -> bool:
+    """Whether there is a uv program on this machine already."""
+    places = (os.path.expanduser("~/.local/bin/uv"), os.path.join(home, "bin", "uv"))
+    return bool(find_program("uv", os.environ.get("PATH", os.defpath))) or any(os.access(p, os.X_OK) for p in places)
+
+
+def keep_uv(store: "BlobStore", name: str, home: str) -> None:
+    """Put the uv program that the client brought where this jig home looks for it."""
+    os.makedirs(os.path.join(home, "bin"), exist_ok=True)
+    aside = os.path.join(home, "bin", "uv.%d" % os.getpid())
+    store.copy_out(name, aside, 0o755)
+    os.replace(aside, os.path.join(home, "bin", "uv"))
 
 
 def find_user_python(location: str, search_path: str) -> str:

@@ -34,6 +34,13 @@ def make_private(path: str) -> None:
             raise
 
 
+def make_own(path: str) -> None:
+    """Make a private folder where anybody may write; one that somebody else made in our name is not to be trusted."""
+    make_private(path)
+    if os.lstat(path).st_uid != os.getuid() or os.path.islink(path):  # type: ignore[attr-defined,unused-ignore]
+        raise PermissionError("%s belongs to somebody else" % path)
+
+
 def is_run_id(name: str) -> bool:
     """Whether the name can be a run's: letters, digits, `-` and `_`, so that it is never a path or an option."""
     plain = all(c.isalnum() and ord(c) < 128 or c in "-_" for c in name)
@@ -70,10 +77,7 @@ class Home:
 
         name = "jig-%d-%08x" % (os.getuid(), zlib.crc32(os.fsencode(self.path)))  # type: ignore[attr-defined,unused-ignore]
         place = os.path.join("/var/tmp", name)
-        make_private(place)
-        # Anybody may write there: a folder that somebody else made in our name is not to be trusted.
-        if os.lstat(place).st_uid != os.getuid() or os.path.islink(place):  # type: ignore[attr-defined,unused-ignore]
-            raise PermissionError("%s belongs to somebody else" % place)
+        make_own(place)
         return place
 
 

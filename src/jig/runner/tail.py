@@ -31,7 +31,8 @@ def is_kept(name: str) -> bool:
     for start, end in (("metrics.", "jsonl"), ("output.", "log")):
         if name.startswith(start) and name.endswith(end):
             rank = name[len(start) : -len(end)]  # empty, or a number and a dot
-            return not rank or (rank.endswith(".") and rank[:-1].isdigit())
+            number = rank[:-1]
+            return not rank or (rank.endswith(".") and bool(number) and all(c in "0123456789" for c in number))
     return False
 
 

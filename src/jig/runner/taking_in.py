@@ -5,7 +5,7 @@ import json
 import os
 
 from jig.runner import blobs, environment, events, manifest, wire
-from jig.runner.folder import Home, RunFolder
+from jig.runner.folder import Home, RunFolder, make_private
 from jig.system import boot_id, host_name, lock, put_folder, reserve_space
 
 TYPE_CHECKING = False
@@ -40,20 +40,20 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
         raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
     store = blobs.BlobStore(home.blobs)
     with blobs.UsingBlobs(store):  # until the plan stands in its place and refers to them
-        entries = _receive(store, request["plan"], source, answers)
+        take_uv(home, wanted, source, answers)
+        extra = list(request["plan"].get("attachments", {}).values())
+        entries = _receive(store, request["plan"]["snapshot"]["id"], extra, source, answers)
         held, writer = _stage(home, request["plan"])
     return TakenIn(home, request, entries, held, writer)
 
 
 def _receive(
-    store: blobs.BlobStore, plan: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO"
+    store: blobs.BlobStore, snapshot: str, extra: "List[str]", source: "BinaryIO", answers: "BinaryIO"
 ) -> "List[List[Any]]":
     """Ask for blobs until none is missing; returns the manifest's entries."""
-    snapshot = plan["snapshot"]["id"]
-    extra = [(name, -1) for name in plan.get("attachments", {}).values()]
     while True:
         entries = []  # type: List[List[Any]]
-        wanted = [(snapshot, -1)] + extra
+        wanted = [(name, -1) for name in [snapshot] + extra]
         try:
             entries = manifest.decode(store.read(snapshot))
             wanted += [(entry[4], entry[3]) for entry in entries if entry[0] == "f"]
@@ -62,18 +62,34 @@ def _receive(
         absent = blobs.missing(store, wanted)
         if not absent:
             return entries
-        wire.write_answer(answers, {"missing": absent})
-        while True:
-            name, size = wire.read_blob_head(source)
-            if not name:
-                break
-            store.add(wire.read_bytes(source, size), name)
+        _ask_for(store, absent, source, answers)
+
+
+def _ask_for(store: blobs.BlobStore, names: "List[str]", source: "BinaryIO", answers: "BinaryIO") -> None:
+    """Say what is missing and take in what the client sends for it."""
+    wire.write_answer(answers, {"missing": names})
+    while True:
+        name, pieces = wire.read_blob(source)
+        if not name:
+            return
+        store.add(pieces, name)
+
+
+def take_uv(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> None:
+    """A machine that must build an environment and has no uv takes the client's, if that one fits."""
+    name = wanted.get("uv_blob", "")
+    if not name or environment.is_prepared(wanted, home.path) or environment.has_uv(home.path):
+        return
+    store = blobs.BlobStore(home.blobs)
+    if not store.has(name):
+        _ask_for(store, [name], source, answers)
+    environment.keep_uv(store, name, home.path)
 
 
 def _stage(home: Home, plan: "Dict[str, Any]") -> "Tuple[int, events.EventWriter]":
     """Build the folder aside, take its lock, write the first event, and rename it into place."""
     folder = home.run(plan["run_id"])
-    os.makedirs(home.runs, exist_ok=True)
+    make_private(home.runs)
     staged = RunFolder(os.path.join(home.runs, ".new-%s-%d" % (folder.id, os.getpid())))
     os.mkdir(staged.path, 0o755)
     try:

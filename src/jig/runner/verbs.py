@@ -5,7 +5,7 @@ import os
 import sys
 
 from jig.runner import wire
-from jig.runner.folder import Home, expand_home, runner_root
+from jig.runner.folder import Home, expand_home, make_private, runner_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
 def prepare() -> None:
     """Build an environment now, telling each step."""
     from jig.runner import environment
+    from jig.runner.taking_in import take_uv
 
     request = wire.read_request(sys.stdin.buffer)
     home = Home(expand_home(request.get("home")))
@@ -72,11 +73,13 @@ def prepare() -> None:
     def tell(text: str) -> None:
         wire.write_answer(sys.stdout.buffer, {"note": text})
 
-    os.makedirs(os.path.dirname(request["log"]), exist_ok=True)
+    log = os.path.join(home.path, "logs", os.path.basename(request["log"]))
+    make_private(os.path.dirname(log))
+    take_uv(home, request["environment"], sys.stdin.buffer, sys.stdout.buffer)
     try:
-        python = environment.ensure(request["environment"], home.path, request["log"], tell)
+        python = environment.ensure(request["environment"], home.path, log, tell)
     except (environment.EnvironmentFailed, environment.NotStarted) as error:
-        raise wire.Refused(str(error), "the full log is %s" % request["log"])
+        raise wire.Refused(str(error), "the full log is %s" % log)
     wire.write_answer(sys.stdout.buffer, {"python": python})
 
 
@@ -84,6 +87,7 @@ def settle(name: str) -> str:
     """Give the runner that was just unpacked, this one, its final name; one that is there already is as good."""
     unpacked = runner_root()
     place = os.path.join(os.path.dirname(unpacked), os.path.basename(name))
+    os.chmod(os.path.dirname(os.path.dirname(unpacked)), 0o700)  # the jig home: tar made it as the login's umask says
     try:
         os.rename(unpacked, place)
     except OSError:

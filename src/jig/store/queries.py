@@ -39,7 +39,7 @@ class Found(Value):
         """What happened so far, as the machine tells it; a run whose supervisor died is found out here."""
         run = runs.fold(events.read(self.folder.events))
         if self.machine.remote:
-            if not run.final:
+            if not run.final or not os.path.exists(os.path.join(self.folder.path, "outputs.json")):
                 self.bring()
             return runs.fold(events.read(self.folder.events))
         if not run.final and self.machine.ask("status", run=self.id)["status"] == "ended":
@@ -55,6 +55,13 @@ class Found(Value):
                 mirror.bring(self.machine, self.folder)
             if mirror.is_final(self.folder):
                 mirror.bring_outputs(self.machine, self.folder)
+
+
+def _jig_home(folder: RunFolder) -> str:
+    try:
+        return str(runs.read_plan(folder).get("jig_home", ""))
+    except (OSError, ValueError):
+        return ""
 
 
 class Store:
@@ -81,10 +88,10 @@ class Store:
             return self._found(*latest)
         if not is_run_id(wanted):
             raise UsageError(f"{wanted!r} is not a run id", "jig history list shows them")
-        folder = self.home.run(wanted)
-        if os.path.exists(folder.plan):
-            return self._found(wanted, folder.path)
         matches = self.index.matching(wanted)
+        folder = self.home.run(wanted)
+        if not any(run_id == wanted for run_id, _ in matches) and os.path.exists(folder.plan):
+            return self._found(wanted, folder.path)  # one that is not kept in the record
         for run_id, place in matches:
             if run_id == wanted or len(matches) == 1:
                 return self._found(run_id, place)
@@ -93,7 +100,10 @@ class Store:
         raise UsageError(f"{wanted} could be {', '.join(run_id for run_id, _ in matches)}", "write more of the id")
 
     def _found(self, run_id: str, place: str) -> Found:
-        return Found(run_id, RunFolder(place), self._machine(os.path.dirname(place)))
+        folder, machine = RunFolder(place), self._machine(os.path.dirname(place))
+        if isinstance(machine, SshMachine):
+            machine.home = _jig_home(folder) or None  # where it was when the run was submitted
+        return Found(run_id, folder, machine)
 
     def _machine(self, runs_folder: str) -> Machine:
         """The machine whose runs, or copies of runs, lie in this folder."""
@@ -105,6 +115,27 @@ class Store:
         """Every machine that keeps runs of this record."""
         folders = {os.path.dirname(place) for place in self.index.folders()}
         return tuple(self._machine(folder) for folder in sorted({self.home.runs, *folders}))
+
+    def sync(self, machine: SshMachine) -> tuple[int, int]:
+        """Adopt the runs that are on the machine and not here, and bring the rest up to date; returns both counts."""
+        from jig.machines import mirror
+        from jig.store.reserve import adopt
+
+        adopted = brought = 0
+        for run_id in machine.ask("runs")["runs"]:
+            if not is_run_id(run_id):
+                continue
+            folder = RunFolder(os.path.join(machine.runs_folder(), run_id))
+            known = os.path.exists(folder.plan)
+            if not known and os.path.exists(self.home.run(run_id).plan):
+                continue  # this computer and that machine share a home: the run is here already
+            if known and mirror.is_final(folder) and os.path.exists(os.path.join(folder.path, "outputs.json")):
+                continue
+            Found(run_id, folder, machine).bring()
+            if not known:
+                adopt(self.home, folder.path)
+            adopted, brought = adopted + (not known), brought + known
+        return adopted, brought
 
     def list(self, project: str | None, limit: int | None) -> list[dict[str, Any]]:
         """The latest runs, newest first."""
@@ -127,4 +158,8 @@ class Store:
         answer = found.machine.ask("remove", run=found.id)["status"]
         if answer != "removed":
             raise StoreError(f"the run {found.id} is still going", f"cancel it first:  jig cancel {found.id}")
+        if found.machine.remote:
+            import shutil
+
+            shutil.rmtree(found.folder.path, ignore_errors=True)
         self.index.forget(found.id)

@@ -58,6 +58,14 @@ def reserve(home: Home, runs: str, project: str) -> Reserved:
     return Reserved(run_id, number + 1, created, folder)
 
 
+def adopt(home: Home, folder: str) -> None:
+    """Enter a run that came from elsewhere, so that the index sees it."""
+    with open(home.order, "a+b") as order:
+        lock(order.fileno())
+        number, _ = _last(order)
+        order.write(json.dumps([number + 1, os.path.basename(folder), folder]).encode() + b"\n")
+
+
 def _last(order: BinaryIO) -> tuple[int, int]:
     """Number and milliseconds of the last whole line; a line torn by a full disk is ended first."""
     size = order.seek(0, os.SEEK_END)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     Protocol = object  # `typing` costs 3 ms to import
 
-KINDS = {"local": "jig.targets.process"}
+KINDS = {"local": "jig.targets.process", "remote": "jig.targets.process"}
 
 
 class Ticket(Value):

@@ -49,4 +49,5 @@ def plan(
         tracked=config.tracked_run,
         origin=origin,
         attachments=attachments,
+        jig_home=spec.target.jig_home or "",
     )

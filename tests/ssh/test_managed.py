@@ -1,0 +1,55 @@
+"""An environment that jig looks after, on the machine: built there, with a uv that is brought along."""
+
+import pytest
+
+from tests.conftest import call
+from tests.runner.wheels import make_wheel
+
+
+@pytest.fixture
+def managed(box, project):
+    """The machine has no uv and no way out to a package index: wheels lie in its home, and pip is told so."""
+    wheels = box.host.home / "wheels"
+    make_wheel(wheels, "sixpence", "1.0")
+    settings = f"[global]\nno-index = true\nfind-links = /home/ada/{wheels.name}\n"
+    done = box.host.run(f"mkdir -p ~/.config/pip && printf '%s' '{settings}' > ~/.config/pip/pip.conf")
+    assert done.returncode == 0, done.stderr
+    version = box.host.run("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'").stdout.strip()
+    text = f"dependencies:\n  - python={version}\n  - pip:\n    - sixpence\n"
+    project.write("aml_config/conda_dependencies.yml", text)
+    place = project.path / "aml_config/box.compute"
+    place.write_text(place.read_text().replace("userManagedEnvironment: true", "userManagedEnvironment: false"))
+    project.write("a.py", "import sixpence, sys; print(sixpence.VERSION, sys.prefix)")
+    return box
+
+
+def test_built_there_by_a_run(managed, project, jig_home):
+    said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert said.code == 0, said.out + said.err
+    assert "1.0 /home/ada/.jig/envs/" in said.out
+    assert not (jig_home / "envs").exists(), "nothing is built here"
+    again = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert again.code == 0 and "making an environment" not in again.out
+
+
+def test_built_there_by_prepare(managed, project):
+    said = call("experiment", "prepare", "-c", "box", cwd=project.path, timeout=120)
+    assert said.code == 0, said.err
+    assert said.out.startswith("prepared: /home/ada/.jig/envs/")
+    ran = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert ran.code == 0 and "making an environment" not in ran.out
+
+
+def test_a_package_that_is_nowhere(managed, project):
+    place = project.path / "aml_config/conda_dependencies.yml"
+    place.write_text(place.read_text().replace("sixpence", "nowhere-at-all"))
+    said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert said.code == 125 and "nowhere-at-all" in said.out + said.err
+    assert call("status", "-o", "json", cwd=project.path).json()["reason"] == "environment-failed"
+
+
+def test_not_prepared(managed, project, cli):
+    project.runconfig("box", PrepareEnvironment=False)
+    said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=60)
+    assert said.code == 125 and "jig experiment prepare -c box" in said.err
+    assert cli("history", "list", "-o", "json").json() == []
