@@ -43,7 +43,7 @@ def offered(*words):
 
 
 def test_nouns_verbs_and_options(sample_noun):
-    assert offered("") == [*SHORT, *NOUNS, "runconfigurations", "help", "--version", "--help"]
+    assert offered("") == [*SHORT, *NOUNS, "runconfigurations", "computecontext", "help", "--version", "--help"]
     assert offered("sam") == ["sample"]
     assert offered("sample", "") == ["submit", "list", "fail", "delete", "part", "--help"]
     assert candidates(["sample", "pa"]) == [("part", "A part of it.")]

@@ -57,14 +57,28 @@ class Sshd:
     def start(self) -> None:
         """Returns when it listens: only then does it write its pid file."""
         self._machine.must("/usr/sbin/sshd", "-E", LOG)
-        self._wait(there=True)
+        deadline = time.monotonic() + 10
+        while not (self._machine.root / "run/sshd.pid").exists():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"sshd did not start: {self.log()}")
+            time.sleep(0.002)
 
     def stop(self) -> None:
         """End the listener; open sessions go on, as when the package is upgraded."""
         pid_file = self._machine.root / "run/sshd.pid"
-        if pid_file.exists():
-            self._kill("-TERM", pid_file.read_text().strip())
-            self._wait(there=False)
+        deadline = time.monotonic() + 10
+        while pid_file.exists():  # asked again: one that is only just starting may not hear the first
+            try:
+                pid = pid_file.read_text().strip()
+            except FileNotFoundError:
+                return
+            if pid:
+                self._kill("-TERM", pid)
+            patience = time.monotonic() + 0.3
+            while pid_file.exists() and time.monotonic() < patience:
+                time.sleep(0.002)
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"sshd did not end: {self.log()}")
 
     def kill(self) -> None:
         """Kill the listener and every session; what they had started is left without a terminal or a pipe."""
@@ -75,13 +89,6 @@ class Sshd:
     def _kill(self, signal: str, *pids: str) -> None:
         """Bash's own `kill`: the program is not on every machine. One that has ended meanwhile is no error."""
         self._machine.inside("/bin/bash", "-c", 'kill "$@"', "kill", signal, *pids)
-
-    def _wait(self, there: bool) -> None:
-        deadline = time.monotonic() + 10
-        while (self._machine.root / "run/sshd.pid").exists() != there:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"sshd did not {'start' if there else 'end'}: {self.log()}")
-            time.sleep(0.002)
 
     def log(self) -> str:
         return (self._machine.folder / LOG[1:]).read_text(errors="replace")

@@ -162,4 +162,5 @@ class Store:
             import shutil
 
             shutil.rmtree(found.folder.path, ignore_errors=True)
+        self._index = None  # on a disk that was full until now it was only in memory
         self.index.forget(found.id)
