@@ -133,11 +133,11 @@ def test_variables_in_the_options_are_filled_in() -> None:
 
 
 def test_links_become_lines_of_the_requirements_file() -> None:
-    variables = {"PIP_FIND_LINKS": "/opt/wheels,a  ~/w\nrelative https://h/links.html?a=b file:///srv/w"}
+    variables = {"PIP_FIND_LINKS": "/srv/wheels,a  ~/w\nrelative https://h/links.html?a=b file:///srv/w"}
     assert lines(variables, "--find-links ~/mine", "--find-links https://f") == [
         "--find-links file:///home/me/mine",
         "--find-links https://f",
-        "--find-links file:///opt/wheels%2Ca",
+        "--find-links file:///srv/wheels%2Ca",
         "--find-links file:///home/me/w",
         "--find-links file:///home/me/relative",
         "--find-links https://h/links.html?a=b",
