@@ -38,6 +38,7 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
     wanted = request["environment"]
     if not wanted.get("prepare", True) and not environment.is_prepared(wanted, home.path):
         raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
+    make_private(home.path)  # first of all: nobody else is to read what comes in
     store = blobs.BlobStore(home.blobs)
     with blobs.UsingBlobs(store):  # until the plan stands in its place and refers to them
         take_uv(home, wanted, source, answers)
