@@ -76,7 +76,7 @@ def test_kills_at_random_moments(project, cli, jig_home, tmp_path):
             if own.exists() and record["arguments"] == [str(own)]:
                 reached = int(own.read_bytes() or b"-1")
                 lost_lines += max(0, reached + 1 - len(log) // 10)
-                entries, _ = runs.read_metrics(str(folder / "metrics.jsonl"))
+                entries = list(runs.read_metrics(str(folder / "metrics.jsonl")))
                 lost_lines += max(0, reached + 1 - len(entries))
         until(lambda: alive("count.py") == [], what="the end of every process")
     print(f"\n{KILLS} kills: {states}; lines lost: {lost_lines}")
