@@ -7,6 +7,7 @@ import os
 from jig.errors import SnapshotError
 from jig.runner import wire
 from jig.runner.folder import default_home, make_private
+from jig.store.reserve import ON_ITS_WAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,13 +59,28 @@ def _blob_of(path: str, store: BlobStore) -> str:
     return name
 
 
-def write_plan(folder: str, plan: Plan) -> None:
-    """Keep the plan in the copy of a run that will live elsewhere, whole or not at all."""
+def write_plan(folder: str, plan: Plan) -> int:
+    """Keep the plan in the copy of a run that will live elsewhere, whole or not at all.
+
+    Returns a locked descriptor: whoever finds it locked knows that the run is on its way (`arrived` ends that), and
+    whoever finds it free that the submit died, so that only the machine can say whether there is such a run.
+    """
     import json
 
+    from jig.system import lock
+
+    on_its_way = os.open(os.path.join(folder, ON_ITS_WAY), os.O_RDWR | os.O_CREAT, 0o644)
+    lock(on_its_way)
     with open(os.path.join(folder, "plan.json.new"), "w") as file:
         json.dump(plan.to_json(), file, indent=1)
     os.replace(file.name, os.path.join(folder, "plan.json"))
+    return on_its_way
+
+
+def arrived(folder: str, on_its_way: int) -> None:
+    """The machine answered: it has the run."""
+    os.close(on_its_way)  # first: an open file cannot be removed everywhere
+    os.unlink(os.path.join(folder, ON_ITS_WAY))
 
 
 class HeldCtrlC:

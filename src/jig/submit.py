@@ -6,7 +6,7 @@ import os
 
 from jig import machines
 from jig.errors import SnapshotError, UsageError, nearest
-from jig.handover import HeldCtrlC, on_machine, send_blobs, write_plan
+from jig.handover import HeldCtrlC, arrived, on_machine, send_blobs, write_plan
 from jig.machines import Machine, Pipe, Refusal, RunnerMissing
 from jig.project import ComputeTarget, CondaSpec, Project, RunConfig
 from jig.runner.folder import Home, default_home
@@ -261,8 +261,8 @@ def _hand_over(
             "secrets": decided.secrets,
             "followed": wanted.followed,
         }
-        if machine.remote:
-            write_plan(reserved.folder, plan)  # so that this computer knows of the run whatever happens next
+        # This computer is to know of the run whatever happens next.
+        on_its_way = write_plan(reserved.folder, plan) if machine.remote else None
         held = HeldCtrlC()
         try:
             pipe.send(request)
@@ -270,7 +270,11 @@ def _hand_over(
                 held.release()  # files are still to be sent: nothing has begun, and all can be dropped
                 send_blobs(pipe, missing, store, frozen.entries, decided.spec.project_root, machine.remote)
                 held = HeldCtrlC()
+            if on_its_way is not None:
+                arrived(reserved.folder, on_its_way)
         except BaseException:
             held.drop()
+            if on_its_way is not None:
+                os.close(on_its_way)
             raise
     return plan, held

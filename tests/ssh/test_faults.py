@@ -1,10 +1,13 @@
 """A machine that fails: restarted, full, with a wrong clock, out of reach; a cancel that is one; clients that are killed."""
 
+import fcntl
+import json
 import os
 import random
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -331,6 +334,40 @@ def test_submits_that_are_killed(box, project, cli):
     at = random.Random(11)
     listed, there = kill_submits(box, project, cli, [at.uniform(0.03, 0.35) for _ in range(12)])
     assert listed == there, "a run that never was is not in the record"
+
+
+def unborn(box, project, cli, jig_home) -> Path:
+    """The copy of a run as a client leaves it that was killed after it wrote the plan and before it sent it."""
+    project.write("a.py", "print('whole')")
+    run_id = box.submit("a.py").run_id
+    before = mirror(jig_home, run_id)
+    copy = before.parent / "copied_1700000000000"
+    copy.mkdir()
+    plan = {**json.loads((before / "plan.json").read_text()), "run_id": copy.name, "number": 99}
+    (copy / "plan.json").write_text(json.dumps(plan))
+    (copy / "on-its-way").touch()
+    with open(jig_home / "order", "a") as order:
+        order.write(json.dumps([99, copy.name, str(copy)]) + "\n")
+    return copy
+
+
+@pytest.mark.parametrize("words", [("experiment", "status", "-r"), ("logs",), ("logs", "-f")])
+def test_a_run_that_never_arrived_is_found_out(box, project, cli, jig_home, words):
+    copy = unborn(box, project, cli, jig_home)
+    assert [record["run_id"] for record in cli("history", "list", "-o", "json").json()][0] == copy.name
+    told = cli(*words, copy.name)
+    assert told.code == 125 and "never began: its submit was killed before" in told.err
+    assert not copy.exists() and len(cli("history", "list", "-o", "json").json()) == 1
+
+
+def test_a_run_that_is_on_its_way_is_left_alone(box, project, cli, jig_home):
+    copy = unborn(box, project, cli, jig_home)
+    with open(copy / "on-its-way", "r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert cli("history", "sync", "-c", "box").code == 0
+        assert sorted(os.listdir(copy)) == ["on-its-way", "plan.json"]
+    assert cli("history", "sync", "-c", "box").code == 0
+    assert not copy.exists()
 
 
 @pytest.mark.soak

@@ -270,6 +270,8 @@ def logs(args: Args) -> int:
         if not reader.log_offset and so_far.reason in ("environment-failed", "not-started"):
             sys.stderr.write(f"{found.id}: {so_far.state}: {printable(so_far.why)}\n")
         return 0
+    if found.doubtful:
+        found.run()
     display = shown.Display()
     run = shown.watch(found.folder, found.machine, display)
     if run is None:

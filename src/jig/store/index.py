@@ -11,7 +11,7 @@ from jig.runner.folder import Home, RunFolder, make_private
 from jig.runner.status import status
 from jig.store import runs
 from jig.store.record import record
-from jig.store.reserve import parse_line
+from jig.store.reserve import UNBORN, parse_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ class Index:
         if not os.path.isdir(place):
             return None
         try:
-            if not os.listdir(place):  # a run that is being submitted, or a client that died doing so
+            # Without a plan: a run that is being submitted, or a client that died doing so.
+            if UNBORN.difference(("plan.json",)).issuperset(os.listdir(place)):
                 return (run_id, number, None, os.fsencode(place), None, 0, "{}", None)
             return self._look(run_id, RunFolder(place), offsets, before)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

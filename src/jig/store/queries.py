@@ -13,6 +13,7 @@ from jig.runner import events
 from jig.runner.folder import Home, RunFolder, default_home, is_run_id
 from jig.store import runs
 from jig.store.index import Index
+from jig.store.reserve import ON_ITS_WAY, abandoned, adopt
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -40,21 +41,37 @@ class Found(Value):
         run = runs.fold(events.read(self.folder.events))
         if self.machine.remote:
             if not run.final or not os.path.exists(os.path.join(self.folder.path, "outputs.json")):
-                self.bring()
+                if not self.bring():
+                    raise StoreError(f"the run {self.id} never began: its submit was killed before", "submit it again")
             return runs.fold(events.read(self.folder.events))
         if not run.final and self.machine.ask("status", run=self.id)["status"] == "ended":
             run = runs.fold(events.read(self.folder.events))
         return run
 
-    def bring(self) -> None:
-        """Bring home what is new of a run that lives elsewhere, its outputs too once it has ended."""
+    @property
+    def doubtful(self) -> bool:
+        """Whether its submit was killed, so that only the machine knows if there is such a run."""
+        return self.machine.remote and abandoned(self.folder.path)
+
+    def bring(self) -> bool:
+        """Bring home what is new of a run that lives elsewhere, its outputs too once it has ended.
+
+        False for a run that the machine never got, because its submit was killed: its copy here is removed.
+        """
         if isinstance(self.machine, SshMachine):
             from jig.machines import mirror
 
-            if not mirror.is_final(self.folder):
-                mirror.bring(self.machine, self.folder)
+            doubtful = self.doubtful  # asked before the machine: a submit may end in between
+            if not mirror.is_final(self.folder) and mirror.bring(self.machine, self.folder) == "absent" and doubtful:
+                import shutil
+
+                shutil.rmtree(self.folder.path)
+                return False
+            if doubtful:
+                os.unlink(os.path.join(self.folder.path, ON_ITS_WAY))
             if mirror.is_final(self.folder):
                 mirror.bring_outputs(self.machine, self.folder)
+        return True
 
 
 def _jig_home(folder: RunFolder) -> str:
@@ -119,13 +136,16 @@ class Store:
     def sync(self, machine: SshMachine) -> tuple[int, int]:
         """Adopt the runs that are on the machine and not here, and bring the rest up to date; returns both counts."""
         from jig.machines import mirror
-        from jig.store.reserve import adopt
 
         adopted = brought = 0
+        copies = machine.runs_folder()
+        for run_id in os.listdir(copies) if os.path.isdir(copies) else []:
+            if abandoned(os.path.join(copies, run_id)):
+                self._found(run_id, os.path.join(copies, run_id)).bring()
         for run_id in machine.ask("runs")["runs"]:
             if not is_run_id(run_id):
                 continue
-            folder = RunFolder(os.path.join(machine.runs_folder(), run_id))
+            folder = RunFolder(os.path.join(copies, run_id))
             known = os.path.exists(folder.plan)
             if not known and os.path.exists(self.home.run(run_id).plan):
                 continue  # this computer and that machine share a home: the run is here already

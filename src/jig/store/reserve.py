@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 LAST_LINE_BYTES = 65536
+ON_ITS_WAY = "on-its-way"  # in the copy of a run that is being handed to another machine; locked while that goes on
+UNBORN = {"plan.json", "plan.json.new", ON_ITS_WAY}  # what such a copy may hold before the machine has the run
 
 
 class Reserved(Value):
@@ -27,10 +29,11 @@ class Reserved(Value):
 
     def release(self) -> None:
         """Give the id back; a run that arrived there in the meantime stays."""
-        plan = os.path.join(self.folder, "plan.json")
         try:
-            if os.listdir(self.folder) == ["plan.json"]:  # the copy of a plan that the machine did not take
-                os.unlink(plan)
+            names = os.listdir(self.folder)
+            if ON_ITS_WAY in names and UNBORN.issuperset(names):  # a copy of what the machine did not take
+                for name in names:
+                    os.unlink(os.path.join(self.folder, name))
             os.rmdir(self.folder)
         except OSError:
             return  # gone already, or no longer empty: then it is a run
@@ -64,6 +67,18 @@ def adopt(home: Home, folder: str) -> None:
         lock(order.fileno())
         number, _ = _last(order)
         order.write(json.dumps([number + 1, os.path.basename(folder), folder]).encode() + b"\n")
+
+
+def abandoned(folder: str) -> bool:
+    """Whether the client that was handing this run to a machine died; then only the machine knows if it has it."""
+    try:
+        file = os.open(os.path.join(folder, ON_ITS_WAY), os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return lock(file, wait=False)
+    finally:
+        os.close(file)
 
 
 def _last(order: BinaryIO) -> tuple[int, int]:
