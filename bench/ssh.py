@@ -1,4 +1,4 @@
-"""A machine reached over SSH, on the loopback: submits and uploads against ssh, rsync and tar, and the log's delay."""
+"""A machine reached over SSH: submits and uploads against ssh, rsync and tar, and the log's delay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 FRESH_BAR, WARM_BAR, CHANGE_BAR, UPLOAD_BAR = 1.5, 4.0, 1.0, 1.2
 LOG_LIMIT_S = 0.3
-ROUNDS, CHANGE_ROUNDS, UPLOAD_ROUNDS = 15, 6, 3
+ROUNDS, FAR_ROUNDS, CHANGE_ROUNDS, UPLOAD_ROUNDS = 15, 6, 6, 3
+DELAY_MS = 50
 LINE = "hello"
 FILES, FILE_BYTES, FOLDERS = 5000, 20_000, 200
 LOG_LINES = 60
@@ -39,17 +40,27 @@ for _ in range({LOG_LINES}):
 
 
 def measure() -> list[Figure]:
-    """Six lines."""
+    """On the loopback, and over a network with a round trip of 50 ms."""
     with server() as machine:
-        small = Attached(machine, fresh("ssh", "small", "home"), projects.create(*_places("small")))
-        projects.hello(small.project)
-        write(os.path.join(small.project, "clock.py"), CLOCK)
         machine.run(f"echo 'print(\"{LINE}\")' > hello.py")
-        figures = [_cold(small), _warm(small), _log(small)]
-        small.hang_up()
-        tree = kept("ssh-tree", read(__file__), _fill)
-        large = Attached(machine, fresh("ssh", "large", "home"), tree)
-        return [*figures, *_uploads(large), _change(large)]
+        near = _figures(machine, "", ROUNDS)
+        with machine.behind(DELAY_MS) as far:
+            return near + _figures(far, f", {DELAY_MS} ms", FAR_ROUNDS)
+
+
+def _figures(machine: Server, where: str, rounds: int) -> list[Figure]:
+    small = Attached(machine, fresh("ssh", "small", "home"), projects.create(*_places("small")))
+    projects.hello(small.project)
+    write(os.path.join(small.project, "clock.py"), CLOCK)
+    figures = [_cold(small, rounds), _warm(small, rounds), _log(small)]
+    small.hang_up()
+    machine.run("rm -rf .jig there synced")
+    tree = kept("ssh-tree", read(__file__), _fill)
+    large = Attached(machine, fresh("ssh", "large", "home"), tree)
+    figures += [*_uploads(large), _change(large)]
+    large.hang_up()
+    machine.run("rm -rf .jig there synced")
+    return [figure._replace(ours=figure.ours + where) for figure in figures]
 
 
 def _places(name: str) -> tuple[str, str]:
@@ -98,7 +109,7 @@ class Attached:
         return seconds
 
 
-def _cold(attached: Attached) -> Figure:
+def _cold(attached: Attached, rounds: int) -> Figure:
     machine = attached.machine
 
     def ours() -> float:
@@ -109,17 +120,17 @@ def _cold(attached: Attached) -> Figure:
         argv = (*machine.ssh, machine.login, "python3 hello.py")
         return to_the_line_s(argv, LINE, attached.environ, attached.project)
 
-    ours_s, bare_s = _best(ROUNDS, ours, bare)
+    ours_s, bare_s = _best(rounds, ours, bare)
     return Figure("ssh", "submit, new connection", ours_s, "ssh python3", bare_s, FRESH_BAR)
 
 
-def _warm(attached: Attached) -> Figure:
+def _warm(attached: Attached, rounds: int) -> Figure:
     machine = attached.machine
     through = (*machine.ssh, "-S", os.path.join(machine.folder, "bare"))
     subprocess.run((*through, "-M", "-f", "-N", machine.login), stdin=subprocess.DEVNULL, check=True)
     try:
         ours_s, bare_s = _best(
-            ROUNDS,
+            rounds,
             attached.to_the_line_s,
             lambda: to_the_line_s(
                 (*through, machine.login, "python3 hello.py"), LINE, attached.environ, attached.project

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-USER = "jig-bench"
+USER = f"jig-bench-{os.getpid()}"  # another benchmark may run, or one may have been killed
 STARTS_WITHIN_S = 10.0
 CONFIG = """\
 Port {port}
@@ -60,6 +60,16 @@ class Server(NamedTuple):
         """The login's name, as ssh takes it."""
         return f"{self.user}@127.0.0.1"
 
+    @contextlib.contextmanager
+    def behind(self, delay_ms: int) -> Iterator[Server]:
+        """The same server, as it is seen over a network with this round trip."""
+        argv = (sys.executable, os.path.join(SOURCE, "bench", "delay.py"), str(self.port), str(delay_ms))
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as relay:
+            try:
+                yield self._replace(port=int(relay.stdout.readline() if relay.stdout else ""))
+            finally:
+                relay.terminate()
+
     def let_in(self, public_key: str) -> None:
         """Let another key in."""
         with open(f"{self.folder}/authorized_keys", "a") as file:
@@ -76,12 +86,13 @@ def server() -> Iterator[Server]:
     _need("openssh-server", "openssh-client", "rsync")
     folder = tempfile.mkdtemp(prefix="jig-bench-")
     os.chmod(folder, 0o755)
-    made = os.getuid() == 0
+    made = False
     try:
-        if made:
+        if os.getuid() == 0:
             # Not locked, as a new user would be, and without a password.
             argv = ("useradd", "-m", "-d", f"{folder}/home", "-s", "/bin/bash", "-p", "*", USER)
             subprocess.run(argv, check=True)
+            made = True
             os.makedirs("/run/sshd", exist_ok=True)
         login = pwd.getpwnam(USER) if made else pwd.getpwuid(os.getuid())
         found = Server(folder, login.pw_name, login.pw_dir, _free_port())

@@ -22,7 +22,7 @@ LAYERS = [
     ("machines",),
     ("targets",),
     ("snapshot", "ignore", "origin", "templates"),
-    ("plan", "spec"),
+    ("plan", "spec", "spawn"),
     ("environments",),
     ("project",),
     ("errors", "values"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from jig.machines import Machine
+    from jig.machines import Feed
 
 SHORTEST_WAIT_S = 0.001
 LONGEST_WAIT_S = 0.1
@@ -68,12 +68,12 @@ class Quiet(Value):
     seconds: float
 
 
-def follow(folder: RunFolder, machine: Machine, log_offset: int = 0) -> Iterator[dict[str, Any] | bytes | Quiet]:
+def follow(folder: RunFolder, feed: Feed, log_offset: int = 0) -> Iterator[dict[str, Any] | bytes | Quiet]:
     """Events, log bytes and pauses as they come, until the run's last event and the last byte of its log.
 
     Events are read before the log, so that when the last one is seen every byte it counts is there.
     """
-    reader, feed = Reader(folder, log_offset), machine.feed(folder)
+    reader = Reader(folder, log_offset)
     wait_s, quiet_since = SHORTEST_WAIT_S, time.monotonic()
     final: dict[str, Any] | None = None
     gathered = False

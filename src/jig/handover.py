@@ -7,10 +7,14 @@ import os
 from jig.errors import SnapshotError
 from jig.runner import wire
 from jig.runner.folder import default_home, make_private
+from jig.runner.quick_json import dumps_lines
 from jig.store.reserve import ON_ITS_WAY
+from jig.system import lock
+from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from jig import environments
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from jig.plan import Plan
     from jig.runner.blobs import BlobStore
 
+OFFERED_BYTES = 8 << 20
 PACKED_BYTES = 4 << 20
 PACKED_BYTES_PER_S = 30e6
 
@@ -59,36 +64,64 @@ def _blob_of(path: str, store: BlobStore) -> str:
     return name
 
 
-def write_plan(folder: str, plan: Plan) -> int:
-    """Keep the plan in the copy of a run that will live elsewhere, whole or not at all.
+class Leaving:
+    """A run on its way to another machine: this computer knows of it whatever happens next.
 
-    Returns a locked descriptor: whoever finds it locked knows that the run is on its way (`arrived` ends that), and
-    whoever finds it free that the submit died, so that only the machine can say whether there is such a run.
+    The copy of its plan lies beside a locked file. Whoever finds that one locked knows that the run is on its way;
+    whoever finds it free, that the submit died, so that only the machine can say whether there is such a run.
     """
-    import json
 
-    from jig.system import lock
+    def __init__(self, machine: Machine, folder: str, root: str, plan: Plan) -> None:
+        from binascii import crc32
 
-    on_its_way = os.open(os.path.join(folder, ON_ITS_WAY), os.O_RDWR | os.O_CREAT, 0o644)
-    lock(on_its_way)
-    with open(os.path.join(folder, "plan.json.new"), "w") as file:
-        json.dump(plan.to_json(), file, indent=1)
-    os.replace(file.name, os.path.join(folder, "plan.json"))
-    return on_its_way
+        self._folder = folder
+        self._snapshot = plan.snapshot.id
+        key = crc32(os.fsencode(f"{machine.runs_folder()} {root}"))
+        self._sent_before = os.path.join(default_home(), "cache", f"sent-{key:08x}")
+        self._lock = os.open(os.path.join(folder, ON_ITS_WAY), os.O_RDWR | os.O_CREAT, 0o644)
+        lock(self._lock)
+        with open(os.path.join(folder, "plan.json.new"), "w") as file:
+            file.write(dumps_lines(plan.to_json()))
+        os.replace(file.name, os.path.join(folder, "plan.json"))
 
+    def known_here(self) -> dict[str, int]:
+        """How many bytes of the run's files are here already."""
+        return {"plan.json": os.path.getsize(os.path.join(self._folder, "plan.json"))}
 
-def arrived(folder: str, on_its_way: int) -> None:
-    """The machine answered: it has the run."""
-    os.close(on_its_way)  # first: an open file cannot be removed everywhere
-    os.unlink(os.path.join(folder, ON_ITS_WAY))
+    def offered(self, store: BlobStore, entries: list[list[Any]]) -> list[str]:
+        """The blobs that go with the request, unasked: those that the snapshot before did not have."""
+        from jig.runner import manifest
+
+        try:
+            with open(self._sent_before) as file:
+                before = file.read()
+            had = {entry[4] for entry in manifest.decode(store.read(before)) if entry[0] == "f"}
+        except (OSError, ValueError):  # nothing is known of that machine: it is to ask
+            return []
+        if before == self._snapshot:
+            return []
+        sizes = {entry[4]: entry[3] for entry in entries if entry[0] == "f" and entry[4] not in had}
+        return [self._snapshot, *sizes] if sum(sizes.values()) < OFFERED_BYTES else [self._snapshot]
+
+    def arrived(self) -> None:
+        """The machine answered: it has the run."""
+        self.close()  # first: an open file cannot be removed everywhere
+        os.unlink(os.path.join(self._folder, ON_ITS_WAY))
+        make_private(os.path.dirname(self._sent_before))
+        with open(self._sent_before, "w") as file:
+            file.write(self._snapshot)
+
+    def close(self) -> None:
+        """Let the copy go; without `arrived` it may be that of no run."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
 class HeldCtrlC:
     """From the last byte of the request on the run may begin: then Ctrl-C waits until the person can be told its id."""
 
     def __init__(self) -> None:
-        import signal
-
         self._pressed = False
         try:
             self._before = signal.signal(signal.SIGINT, self._note)
@@ -100,8 +133,6 @@ class HeldCtrlC:
 
     def drop(self) -> None:
         """Hold it no longer."""
-        import signal
-
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
             self._before = None
@@ -113,36 +144,62 @@ class HeldCtrlC:
             raise KeyboardInterrupt
 
 
-def send_blobs(pipe: Pipe, names: list[str], store: BlobStore, entries: list[list[Any]], root: str, far: bool) -> None:
-    """Send the blobs that the runner misses; when it has given up meanwhile, its next answer says why."""
-    import time
+class Sender:
+    """The client's side of a conversation in which the runner asks for blobs."""
 
-    by_name = {entry[4]: entry for entry in entries if entry[0] == "f"}
-    sent, writing_s = 0, 0.001
-    try:
-        for name in names:
-            _restore_blob(store, name, by_name.get(name), entries, root)
-            size = os.path.getsize(store.place(name))
-            # The first megabytes go packed; where they go faster than packing pays for, the rest goes plain.
-            packed = far and (sent < PACKED_BYTES or sent / writing_s < PACKED_BYTES_PER_S)
-            started = time.monotonic()
-            with open(store.place(name), "rb") as file:
-                wire.write_blob(pipe.write, name, size, iter(lambda: file.read(1 << 20), b""), packed)  # noqa: B023
-            sent, writing_s = sent + size, writing_s + time.monotonic() - started
-        wire.write_blobs_end(pipe.write)
-    except BrokenPipeError:
-        return
+    def __init__(self, pipe: Pipe, store: BlobStore, entries: list[list[Any]], root: str, far: bool) -> None:
+        self._pipe = pipe
+        self._store = store
+        self._entries = entries
+        self._root = root
+        self._far = far
 
+    def deliver(self, request: dict[str, Any], offered: Sequence[str] = ()) -> HeldCtrlC:
+        """Send the request and what the runner asks for, until it has taken the run in."""
+        held = HeldCtrlC()
+        try:
+            self._pipe.send({**request, "offered": bool(offered)})
+            if offered:
+                self.send(offered)
+            while missing := self._pipe.answer().get("missing"):
+                held.release()  # files are still to be sent: nothing has begun, and all can be dropped
+                self.send(missing)
+                held = HeldCtrlC()
+        except BaseException:
+            held.drop()
+            raise
+        return held
 
-def _restore_blob(store: BlobStore, name: str, entry: list[Any] | None, entries: list[list[Any]], root: str) -> None:
-    """A blob that was collected since its file was last hashed is read again, if the file is still the same."""
-    if entry is not None:
-        if store.has(name, entry[3]):
+    def send(self, names: Sequence[str]) -> None:
+        """Send blobs; when the runner has given up meanwhile, its next answer says why."""
+        import time
+
+        by_name = {entry[4]: entry for entry in self._entries if entry[0] == "f"}
+        sent, writing_s, write = 0, 0.001, self._pipe.write
+        try:
+            for name in names:
+                self._restore(name, by_name.get(name))
+                place = self._store.place(name)
+                size = os.path.getsize(place)
+                # The first megabytes go packed; where they go faster than packing pays for, the rest goes plain.
+                packed = self._far and (sent < PACKED_BYTES or sent / writing_s < PACKED_BYTES_PER_S)
+                started = time.monotonic()
+                with open(place, "rb") as file:
+                    wire.write_blob(write, name, size, iter(lambda: file.read(1 << 20), b""), packed)  # noqa: B023
+                sent, writing_s = sent + size, writing_s + time.monotonic() - started
+            wire.write_blobs_end(write)
+        except BrokenPipeError:
             return
-        with open(os.path.join(root, entry[1]), "rb") as file:
-            if store.put(file.read()) != name:
-                raise SnapshotError(f"{entry[1]} changed while it was being submitted", "submit again")
-    elif not store.has(name):
-        from jig.runner import manifest
 
-        store.put(manifest.encode(entries))
+    def _restore(self, name: str, entry: list[Any] | None) -> None:
+        """A blob that was collected since its file was last hashed is read again, if the file is still the same."""
+        if entry is not None:
+            if self._store.has(name, entry[3]):
+                return
+            with open(os.path.join(self._root, entry[1]), "rb") as file:
+                if self._store.put(file.read()) != name:
+                    raise SnapshotError(f"{entry[1]} changed while it was being submitted", "submit again")
+        elif not self._store.has(name):
+            from jig.runner import manifest
+
+            self._store.put(manifest.encode(self._entries))

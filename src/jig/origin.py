@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 
 from jig.plan import Origin
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import subprocess
+from jig.spawn import spawn_piped
 
 # A repository's own configuration must not start programs when somebody merely submits from it.
 GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "--no-optional-locks")
+HEAD = ("rev-parse", "HEAD", "--abbrev-ref", "HEAD")
 DIFF = ("diff", "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--", ".")
 
 
@@ -19,28 +17,44 @@ class Asked:
     """Git commands that run beside us; `answer` waits for them."""
 
     def __init__(self, root: str) -> None:
-        self._head: subprocess.Popen[bytes] | None = None
-        self._diff: subprocess.Popen[bytes] | None = None
-        if not _in_repository(root):
-            return
-        try:
-            self._head = _start(root, "rev-parse", "HEAD", "--abbrev-ref", "HEAD")
-            self._diff = _start(root, *DIFF)
-        except FileNotFoundError:  # git is not installed: the record goes without
-            if self._head is not None:
-                self._head.kill()
-            self._head = None
+        self._asked: list[_Git] = []
+        if _in_repository(root):
+            try:
+                self._asked = [_Git(root, words) for words in (HEAD, DIFF)]
+            except FileNotFoundError:
+                return  # git is not installed: the record goes without
 
     def answer(self) -> tuple[Origin, bytes]:
         """Commit and diff; empty outside a repository or in one without a commit."""
-        if self._head is None or self._diff is None:
+        answers = [git.answer() for git in self._asked]
+        if not answers or answers[0] is None:
             return Origin(), b""
-        head, _ = self._head.communicate()
-        diff, _ = self._diff.communicate()
-        if self._head.returncode != 0:
-            return Origin(), b""
-        commit, branch = head.decode(errors="replace").split()
+        commit, branch = answers[0].decode(errors="replace").split()
+        diff = answers[1] or b""
         return Origin(commit, "" if branch == "HEAD" else branch, bool(diff)), diff
+
+
+class _Git:
+    """One command that was started."""
+
+    def __init__(self, root: str, words: tuple[str, ...]) -> None:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        quiet = os.open(os.devnull, os.O_RDWR)
+        try:
+            self._pid, to_git, self._from_git = spawn_piped((*GIT, "-C", root, *words), environ, quiet)
+        finally:
+            os.close(quiet)
+        os.close(to_git)
+
+    def answer(self) -> bytes | None:
+        """What it printed; None when it failed."""
+        with open(self._from_git, "rb") as stream:
+            printed = stream.read()
+        try:
+            failed = os.waitpid(self._pid, 0)[1] != 0
+        except ChildProcessError:  # whoever started us ignores its children's ends, and the kernel took it in already
+            failed = not printed
+        return None if failed else printed
 
 
 def _in_repository(folder: str) -> bool:
@@ -51,11 +65,3 @@ def _in_repository(folder: str) -> bool:
         if parent == folder:
             return False
         folder = parent
-
-
-def _start(root: str, *words: str) -> subprocess.Popen[bytes]:
-    import subprocess
-
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen((*GIT, *words), cwd=root, env=environ, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet)

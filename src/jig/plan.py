@@ -100,7 +100,8 @@ def render(plan: Plan, files: list[list[Any]]) -> str:
         rows.append(("environment", f"{environment.kind}, fingerprint {environment.fingerprint}"))
         rows += [("", f"python {environment.python or '(any)'}")]
         rows += [("", line) for line in environment.options + environment.requirements]
-    rows.append(("command", shlex.join("python" if word == PYTHON else word for word in plan.argv)))
+    interpreter = (environment.python if environment.kind == "user" else "") or "python"
+    rows.append(("command", shlex.join(interpreter if word == PYTHON else word for word in plan.argv)))
     rows += [("variable", f"{name}={value}") for name, value in plan.variables]
     rows += [("variable", f"{name} (taken from this computer's environment)") for name in plan.client_variables]
     rows.append(("share folder", plan.share))

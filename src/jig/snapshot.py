@@ -11,6 +11,7 @@ from jig.ignore import ENVIRONMENT_MARKS, NEVER, NEVER_AT_TOP, Rules
 from jig.runner import manifest
 from jig.runner.blobs import CHUNK, LARGE, BlobStore, sha256
 from jig.runner.folder import default_home, make_private
+from jig.runner.quick_json import dumps, loads
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -287,11 +288,9 @@ def _check_size(found: _Found, size: int, large: bool, warn: Callable[[str], Non
 
 
 def _read_cache(path: str, root: str) -> dict[str, Any]:
-    import json
-
     try:
-        with open(path, "rb") as file:
-            cached = json.loads(file.read())
+        with open(path, encoding="ascii") as file:
+            cached = loads(file.read())
     except (OSError, ValueError):  # none yet, or torn: then everything is hashed
         return {}
     fits = isinstance(cached, dict) and cached.get("epoch") == EPOCH and cached.get("root") == root
@@ -299,12 +298,10 @@ def _read_cache(path: str, root: str) -> dict[str, Any]:
 
 
 def _write_cache(path: str, cached: dict[str, Any]) -> None:
-    import json
-
     make_private(os.path.dirname(path))
     aside = f"{path}.{os.getpid()}"
     with open(aside, "w") as file:
-        json.dump(cached, file)
+        file.write(dumps(cached))
     os.replace(aside, path)
 
 

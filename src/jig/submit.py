@@ -6,7 +6,6 @@ import os
 
 from jig import machines
 from jig.errors import SnapshotError, UsageError, nearest
-from jig.handover import HeldCtrlC, arrived, on_machine, send_blobs, write_plan
 from jig.machines import Machine, Pipe, Refusal, RunnerMissing
 from jig.project import ComputeTarget, CondaSpec, Project, RunConfig
 from jig.runner.folder import Home, default_home
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jig import environments, snapshot, targets
+    from jig.handover import HeldCtrlC
     from jig.plan import Plan
     from jig.runner.blobs import BlobStore
 
@@ -58,11 +58,15 @@ class Handle(Value):
 
 
 class Submitted(Value):
-    """A run that was taken in, and the machine that has it; `held` is to be released once the person knows its id."""
+    """A run that was taken in, and the machine that has it; `held` is to be released once the person knows its id.
+
+    `pipe` is the conversation with a machine elsewhere when it goes on with the run's files as they grow.
+    """
 
     handle: Handle
     machine: Machine
     held: HeldCtrlC
+    pipe: Pipe | None
 
 
 class Teller(Value):
@@ -158,10 +162,13 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
         reserved = reserve(home, machine.runs_folder(), decided.spec.project)
         try:
             pipe = machine.open("supervise", reserved.run_id)  # it starts up while we read the files
+            kept = None
             try:
                 plan, held = _hand_over(pipe, decided, machine, wanted, teller, reserved)
+                kept = pipe if machine.remote and wanted.followed else None
             finally:
-                pipe.close()
+                if kept is None:
+                    pipe.close()
         except Refusal as refusal:
             reserved.release()
             if refusal.code == "taken":
@@ -179,11 +186,12 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
         except BaseException:
             reserved.release()
             raise
-        return Submitted(Handle(reserved.run_id, reserved.folder, plan), machine, held)
+        return Submitted(Handle(reserved.run_id, reserved.folder, plan), machine, held, kept)
 
 
 def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     """Build the environment of a run configuration now; returns whether there was one to build, and its interpreter."""
+    from jig import handover
     from jig.runner.blobs import BlobStore
 
     project = Project.find(wanted.folder)
@@ -192,7 +200,7 @@ def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     store = BlobStore(Home(default_home()).blobs)
     pipe = machine.open("prepare")
     try:
-        request = on_machine(environment, machine, store)
+        request = handover.on_machine(environment, machine, store)
         pipe.send({"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"})
         while True:
             answer = pipe.answer()
@@ -200,7 +208,7 @@ def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
                 return environment.kind != "user", str(answer["python"])
             if "missing" in answer:
                 tell(f"sending uv to {machine.name}")
-                send_blobs(pipe, answer["missing"], store, [], project.root, machine.remote)
+                handover.Sender(pipe, store, [], project.root, machine.remote).send(answer["missing"])
             else:
                 tell(answer["note"])
     finally:
@@ -245,7 +253,7 @@ def _hand_over(
     pipe: Pipe, decided: Decided, machine: Machine, wanted: Wanted, teller: Teller, reserved: Reserved
 ) -> tuple[Plan, HeldCtrlC]:
     """Freeze, plan, send, and answer the runner's questions until it has taken the run in."""
-    from jig import targets
+    from jig import handover, targets
     from jig.runner.blobs import BlobStore, UsingBlobs
 
     home = Home(default_home())
@@ -254,27 +262,23 @@ def _hand_over(
         frozen, plan_with = _freeze(decided, home, store, wanted, teller)
         parent = os.environ.get("JIG_RUN_ID", "")
         plan = plan_with(targets.Ticket(reserved.run_id, reserved.number, reserved.created, _user(), parent))
-        request = {
+        request: dict[str, Any] = {
             "home": machine.home,
             "plan": plan.to_json(),
-            "environment": on_machine(decided.environment, machine, store),
+            "environment": handover.on_machine(decided.environment, machine, store),
             "secrets": decided.secrets,
             "followed": wanted.followed,
         }
-        # This computer is to know of the run whatever happens next.
-        on_its_way = write_plan(reserved.folder, plan) if machine.remote else None
-        held = HeldCtrlC()
+        root = decided.spec.project_root
+        sender = handover.Sender(pipe, store, frozen.entries, root, machine.remote)
+        if not machine.remote:
+            return plan, sender.deliver(request)
+        leaving = handover.Leaving(machine, reserved.folder, root, plan)
         try:
-            pipe.send(request)
-            while missing := pipe.answer().get("missing"):
-                held.release()  # files are still to be sent: nothing has begun, and all can be dropped
-                send_blobs(pipe, missing, store, frozen.entries, decided.spec.project_root, machine.remote)
-                held = HeldCtrlC()
-            if on_its_way is not None:
-                arrived(reserved.folder, on_its_way)
-        except BaseException:
-            held.drop()
-            if on_its_way is not None:
-                os.close(on_its_way)
-            raise
+            if wanted.followed:
+                request["tail"] = leaving.known_here()
+            held = sender.deliver(request, leaving.offered(store, frozen.entries))
+            leaving.arrived()
+        finally:
+            leaving.close()
     return plan, held

@@ -7,7 +7,7 @@ from pathlib import Path
 
 FIRST_USER = 2001
 # What programs under /usr need from this machine; nothing that says who or where this machine is.
-TAKEN = ("alternatives", "debian_version", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "login.defs", "os-release",
+TAKEN = ("debian_version", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "login.defs", "os-release",
          "protocols", "python3", "security", "services", "terminfo", "timezone")  # fmt: skip
 OWN = {
     "nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files\n",

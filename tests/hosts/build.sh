@@ -9,6 +9,11 @@ mount -t tmpfs -o mode=755 host "$folder/tree"
 cd "$folder/tree"
 mkdir etc home root var usr proc sys dev tmp run old opt srv mnt media
 for name in etc home root var; do mount --bind "$folder/$name" $name; done
+if [ -d /etc/alternatives ]; then  # hundreds of links: copied for each host they would take longer than all the rest
+    mkdir etc/alternatives
+    mount --bind /etc/alternatives etc/alternatives
+    mount -o remount,bind,ro etc/alternatives
+fi
 
 # An overlay, so that a program can be taken away; its upper layer is in memory and seen nowhere else.
 mount -t tmpfs upper "$folder/upper"

@@ -7,6 +7,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tests.hosts.systemd import remove_groups
+
 PREFIX = "jig-hosts-"
 
 
@@ -31,6 +33,7 @@ def sweep() -> None:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_groups(f"{folder.name}-*")
             shutil.rmtree(folder, ignore_errors=True)
         except BlockingIOError:
             pass

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from tests.hosts import accounts
+from tests.hosts import accounts, systemd
 from tests.hosts.machine import Machine
 from tests.hosts.sshd import Sshd, is_sshd
 from tests.system_packages import need
@@ -22,14 +22,15 @@ class Host:
 
     user = "ada"
 
-    def __init__(self, name: str, folder: Path, behind: "Host | None" = None) -> None:
+    def __init__(self, name: str, folder: Path, behind: "Host | None" = None, **settings: object) -> None:
+        """The settings are sshd's, as in `configure`."""
         self.name = name
         self._small_homes: set[str] = set()
         # Unlike anything else on this machine, so that a leak can be searched for; and awkward to quote.
         self.password = f'it\'s "{secrets.token_hex(8)}" $HOME \\ é'
         self._machine = Machine(name, folder, behind._machine if behind else None)
         try:
-            self._sshd = Sshd(self._machine)
+            self._sshd = Sshd(self._machine, settings)
             self.add_user(self.user, self.password)
             self._sshd.start()
         except BaseException:
@@ -195,6 +196,20 @@ class Host:
         """
         self._machine.reboot()
         self._sshd.start()
+
+    def boot_systemd(self, **logind: object) -> None:
+        """Reboot, from now on with systemd, which is told of every login; the settings are those of logind.conf."""
+        need(*systemd.PACKAGES)
+        self._machine.boot_systemd(logind)
+        self._sshd.set({"UsePAM": True})
+        self._sshd.start()
+
+    def freeze(self) -> None:
+        """Stop every process: its kernel still takes what is sent, and nobody answers."""
+        self._machine.inside("/bin/bash", "-c", "kill -STOP -1")
+
+    def thaw(self) -> None:
+        self._machine.inside("/bin/bash", "-c", "kill -CONT -1")
 
     def boot_id(self) -> str:
         return (self.root / "proc/sys/kernel/random/boot_id").read_text().strip()

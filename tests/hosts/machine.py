@@ -4,9 +4,10 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.hosts import accounts
+from tests.hosts import accounts, systemd
 from tests.hosts.link import Link
 
 BUILD = Path(__file__).with_name("build.sh")
@@ -15,6 +16,7 @@ PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 FOLDERS = {"tree": 0o755, "upper": 0o755, "etc": 0o755, "home": 0o755, "root": 0o700, "var": 0o755, "var/log": 0o755,
            "var/lib": 0o755, "var/tmp": 0o1777}  # fmt: skip
 KEPT = {"mount": "mnt", "net": "net", "uts": "uts"}
+SYSTEMD = ("/lib/systemd/systemd", "--unit=host.target")
 
 
 class Machine:
@@ -25,10 +27,12 @@ class Machine:
         for part, mode in FOLDERS.items():
             (folder / part).mkdir(parents=True)
             (folder / part).chmod(mode)
+        (folder / "var/run").symlink_to("/run")
         self.etc = folder / "etc"
         accounts.lay_out(self.etc, name)
         self._spaces: dict[str, int] = {}
         self._keeper: subprocess.Popen[str] | None = None
+        self._enter_group: Callable[[], object] | None = None
         with contextlib.ExitStack() as ends:
             self._build(behind, ends)
             ends.callback(self._halt)
@@ -49,13 +53,28 @@ class Machine:
     def _boot(self) -> None:
         enter = [f"--{option}=/proc/self/fd/{held}" for option, held in self._spaces.items()]
         start = ["unshare", "--pid", "--ipc", "--fork", "--kill-child", "/bin/bash", "-c", BOOT.read_text(), "init"]
-        keeper = _spoken_to(["nsenter", *enter, *start], pass_fds=tuple(self._spaces.values()))
+        if self._enter_group is not None:  # systemd does not end with its standard input: it is to die with us
+            start = ["setpriv", "--pdeathsig", "KILL", "unshare", "--cgroup", *start[1:], *SYSTEMD]
+        options = {"pass_fds": tuple(self._spaces.values()), "preexec_fn": self._enter_group}
+        keeper = _spoken_to(["nsenter", *enter, *start], **options)
         _expect(keeper, "up")
         self.init, self._keeper = _child_of(keeper.pid), keeper
+        if self._enter_group is not None:
+            systemd.wait_for_logind(self)
 
     def reboot(self) -> None:
         """Kill every process at once and start anew; what is on its disks stays, /tmp and /run are empty."""
         self._halt()
+        self._boot()
+
+    def boot_systemd(self, logind: "dict[str, object]") -> None:
+        """Reboot, from now on with systemd."""
+        systemd.lay_out(self.etc, logind)
+        self.must("find", systemd.WANTS, "-mindepth", "1", "-delete")
+        self._halt()
+        group = systemd.control_group(f"{self.folder.parent.name}-{self.name}")
+        self._enter_group = self._ends.enter_context(group)
+        self._ends.callback(self._halt)  # before the group goes
         self._boot()
 
     def _halt(self) -> None:

@@ -21,9 +21,9 @@ LOG = "/var/log/sshd.log"
 class Sshd:
     """`/usr/sbin/sshd` as Debian ships it, on the host's own address."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, settings: "dict[str, object]") -> None:
         self._machine = machine
-        self._settings: dict[str, object] = dict(DEFAULTS)
+        self._settings: dict[str, object] = {**DEFAULTS, **settings}
         self.make_keys()
         self._write()
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import until
-from tests.hosts.folders import own_folder, sweep
+from tests.hosts.folders import PREFIX, own_folder, sweep
 from tests.hosts.host import Host
 from tests.hosts.plain_ssh import PlainSsh
+from tests.hosts.systemd import groups
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -395,18 +396,48 @@ def test_a_power_failure_says_no_goodbye(open_host, ssh):
     session.communicate()
 
 
+def test_a_frozen_machine_takes_what_is_sent_and_answers_nothing(open_host, ssh):
+    session = ssh.start(open_host, "echo on; cat")
+    assert session.stdout.readline() == "on\n"
+    open_host.freeze()
+    connect(open_host)
+    assert ssh(open_host, "true", "-oConnectTimeout=1").returncode == 255
+    open_host.thaw()
+    assert session.communicate("still here", timeout=10)[0] == "still here"
+
+
+def test_systemd_knows_of_logins(open_host, ssh):
+    open_host.boot_systemd(KillUserProcesses="yes")
+    left = ssh(open_host, "echo $XDG_RUNTIME_DIR $XDG_SESSION_CLASS; setsid sleep 1234 > /dev/null 2>&1 &")
+    assert left.stdout == "/run/user/2001 user\n"
+    until(lambda: "sleep 1234" not in open_host.processes(), what="what logind does to processes of a login that ended")
+    kernel = Path("/proc/sys/fs/file-max").read_text()
+    open_host.reboot()
+    assert ssh(open_host, "loginctl show-user ada -p Linger; cat /proc/sys/kernel/random/boot_id").stdout.splitlines() == [
+        "Linger=no", open_host.boot_id(),
+    ]  # fmt: skip
+    assert Path("/proc/sys/fs/file-max").read_text() == kernel
+
+
+def group_names() -> "set[str]":
+    return {place.name for place in groups(f"{PREFIX}*")}
+
+
 def test_nothing_is_left_of_a_host(host):
-    descriptors = len(os.listdir("/proc/self/fd"))
+    descriptors, before = len(os.listdir("/proc/self/fd")), group_names()
     with own_folder() as folder:
         short = Host("short", folder / "short")
         short.slow()
+        short.boot_systemd()
         init, names = short.root.parent, device_names(short.address)
         assert init.exists()
         assert names <= devices()
+        assert group_names() - before == {f"{folder.name}-short"}
         short.close()
     assert not init.exists()
     assert not folder.exists()
     assert not names & devices()
+    assert group_names() == before
     assert device_names(host.address) & devices()
     assert len(os.listdir("/proc/self/fd")) == descriptors
 
@@ -418,6 +449,7 @@ from tests.hosts.host import Host
 with own_folder() as folder:
     host = Host("doomed", folder / "doomed")
     host.slow()
+    host.boot_systemd()
     host.run("setsid sleep 4321 > /dev/null 2>&1 &")
     print(folder, host.root.parent.name, host.address, flush=True)
     time.sleep(600)
@@ -435,6 +467,8 @@ def test_a_killed_test_process_leaves_nothing(host):
     doomed.communicate()
     until(lambda: not Path(f"/proc/{init}").exists(), what="the end of the host's processes")
     until(lambda: not device_names(address) & devices(), what="the end of its network")
+    assert f"{Path(folder).name}-doomed" in group_names()
     sweep()
     assert not Path(folder).exists()
+    assert f"{Path(folder).name}-doomed" not in group_names()
     assert host.run("echo here").stdout == "here\n"

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jig.errors import MachineError, UsageError
-from jig.machines import ssh_command, ssh_errors
+from jig.machines import host_key, ssh_command, ssh_errors
 from jig.machines.address import Address
 
 BOX = Address("ada", "gpu1")
+KEPT = ("ControlMaster=auto", "ControlPersist=600")
 ALWAYS = {
     "HostKeyAlias=jig-ada@gpu1",
     'UserKnownHostsFile="/h/known_hosts"',
@@ -39,7 +40,14 @@ def test_a_command():
     words = ssh_command.command(BOX, "/h/known_hosts", ssh_command.own_key("/h/key"), "/run/c", "exec python3 x")
     assert words[:2] == ("ssh", "-T")
     assert words[-3:] == ("--", "ada@gpu1", "exec python3 x")
-    mine = {'IdentityFile="/h/key"', "IdentitiesOnly=yes", "BatchMode=yes", "ControlMaster=no", "ControlPath=/run/c"}
+    mine = {
+        'IdentityFile="/h/key"',
+        "IdentitiesOnly=yes",
+        "PubkeyAuthentication=yes",
+        "BatchMode=yes",
+        *KEPT,
+        "ControlPath=/run/c",
+    }
     assert set(options_of(words)) == ALWAYS | mine
     assert 'IdentityFile="/h/key"' in words
     assert "-p" not in words
@@ -51,11 +59,7 @@ def test_without_a_control_connection_and_with_any_key():
     assert not any(word.startswith("IdentityFile") for word in words)
 
 
-def test_the_control_connection():
-    words = ssh_command.master(BOX, "/h/known_hosts", ssh_command.any_key(), "/run/c")
-    assert words[:4] == ("ssh", "-f", "-N", "-T") and words[-2:] == ("--", "ada@gpu1")
-    mine = {"BatchMode=yes", "ControlMaster=yes", "ControlPath=/run/c", "ControlPersist=600"}
-    assert set(options_of(words)) == ALWAYS | mine
+def test_the_control_connection_is_let_go():
     assert ssh_command.leave(BOX, "/run/c")[:3] == ("ssh", "-O", "stop")
 
 
@@ -98,11 +102,39 @@ def test_addresses(text, host, port):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-oX=y", "a b", "a:0", "a:65536", "a:x", "a/b", "a'b", 'a"b', "a\nb", "[::1]x22", "[::1"]
+    "text",
+    [
+        "",
+        "-oX=y",
+        "a b",
+        "a:0",
+        "a:65536",
+        "a:x",
+        "a/b",
+        "a'b",
+        'a"b',
+        "a\nb",
+        "[::1]x22",
+        "[::1",
+        "eve@a",
+        "a;b",
+        "$(a)",
+        "`a`",
+        "a\\b",
+        "a:²",
+    ],
 )
 def test_no_addresses(text):
     with pytest.raises(UsageError):
         Address.parse("ada", text)
+
+
+def test_an_address_can_be_written_down_and_read_again():
+    for text in ("gpu1", "gpu1:2222", "::1", "[::1]:22", "[::1:22]:22", "[fe80::1%eth0]:22"):
+        address = Address.parse("ada", text)
+        assert (address.place, Address.parse("ada", address.place)) == (text, address)
+    assert Address.parse("ada", "::1:22").slug != Address.parse("ada", "[::1]:22").slug
+    assert len(Address.parse("ada", "gpu" * 80).slug) < 200
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -139,6 +171,7 @@ IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!
 The fingerprint for the ED25519 key sent by the remote host is
 SHA256:found.
 Please contact your system administrator.
+Host key for jig-ada@gpu1 has changed and you have requested strict checking.
 Host key verification failed.
 """
 
@@ -149,10 +182,33 @@ def test_a_changed_key_is_told_with_both_fingerprints():
     assert error.message.splitlines()[1:] == ["  pinned  SHA256:pinned", "  found   SHA256:found"]
 
 
+def test_a_key_that_changed_on_the_way_is_not_the_machines():
+    error = ssh_errors.explain("box", 255, CHANGED.replace("jig-ada@gpu1", "gate"), "SHA256:pinned")
+    assert type(error) is ssh_errors.Unreachable and "a jump host on the way there" in error.message
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", ()),
+        ("proxyjump none\\n", ()),
+        ("user ada\\nproxyjump gate\\n", (("gate", "ssh gate"),)),
+        ("proxyjump eve@[gate]:2222\\n", (("eve@gate", "ssh -p 2222 eve@gate"),)),
+        ("proxyjump a,eve@[::1]:22\\n", (("a", "ssh a"), ("eve@::1", "ssh -J a eve@::1"))),
+    ],
+)
+def test_jump_hosts(tmp_path, monkeypatch, settings, expected):
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\n[ \"$*\" = '-G -- ada@gpu1' ] && printf '{settings}'\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert host_key.jumps(BOX) == expected
+
+
 @pytest.mark.parametrize(
     ("code", "said", "kind", "words"),
     [
-        (255, "ada@gpu1: Permission denied (publickey,password).", MachineError, "refused the login"),
+        (255, "ada@gpu1: Permission denied (publickey,password).", ssh_errors.LoginRefused, "refused the login"),
+        (255, "Received disconnect from gpu1: Too many authentication failures", ssh_errors.LoginRefused, "Too many"),
         (127, "bash: line 1: exec: python3: not found", MachineError, "there is no python3 on box"),
         (
             255,
@@ -174,4 +230,4 @@ def test_a_changed_key_is_told_with_both_fingerprints():
 def test_what_ssh_said(code, said, kind, words):
     error = ssh_errors.explain("box", code, said, "")
     assert type(error) is kind and words in error.message
-    assert ("refused the login" in error.message) == ("ada@gpu1" in said)
+    assert ("refused the login" in error.message) == (kind is ssh_errors.LoginRefused)

@@ -31,6 +31,14 @@ def begun(box, run_id: str, line: str = "begun\n") -> None:
     until(lambda: place.exists() and place.read_text() == line, what="its first line")
 
 
+def sleeping(box, project) -> str:
+    """A run that has begun and does not end."""
+    project.write("a.py", SLEEPS)
+    run_id = box.start("a.py")
+    begun(box, run_id)
+    return run_id
+
+
 def state(cli, run_id: str) -> "dict[str, object]":
     return cli("status", run_id, "-o", "json").json()
 
@@ -40,9 +48,7 @@ def state(cli, run_id: str) -> "dict[str, object]":
 
 def test_a_restarted_machine(box, project, cli, client):
     client.impatient()
-    project.write("a.py", SLEEPS)
-    run_id = box.start("a.py")
-    begun(box, run_id)
+    run_id = sleeping(box, project)
     box.host.reboot()
     until(lambda: (found := state(cli, run_id))["state"] == "Lost" and found["reason"] == "machine-restarted")
     assert cli("logs", run_id).out == "begun\n"
@@ -67,9 +73,7 @@ def test_a_power_failure_while_following(box, project, cli, client):
 
 
 def test_a_killed_supervisor(box, project, cli):
-    project.write("a.py", SLEEPS)
-    run_id = box.start("a.py")
-    begun(box, run_id)
+    run_id = sleeping(box, project)
     pid = next(event["pid"] for event in events.read(str(box.runs / run_id / "events.jsonl")) if "pid" in event)
     box.host.run(f"kill -KILL {pid}")
     until(lambda: state(cli, run_id)["state"] == "Lost")
@@ -161,9 +165,7 @@ def test_what_a_canceled_run_left_comes_home(box, project, cli, jig_home):
 def test_cancel_out_of_reach(box, project, cli, client):
     """It says so, goes on trying, and ends the run as soon as the machine is back."""
     client.impatient()
-    project.write("a.py", SLEEPS)
-    run_id = box.start("a.py")
-    begun(box, run_id)
+    run_id = sleeping(box, project)
     box.host.cut()
     canceling = spawn("cancel", run_id, "--grace", "0", cwd=project.path, bufsize=0)
     line = canceling.stdout.readline().decode()
@@ -178,9 +180,7 @@ def test_cancel_out_of_reach(box, project, cli, client):
 
 def test_a_cancel_that_was_left_is_done_by_the_next_command(box, project, cli, client):
     client.impatient()
-    project.write("a.py", SLEEPS)
-    run_id = box.start("a.py")
-    begun(box, run_id)
+    run_id = sleeping(box, project)
     assert state(cli, run_id)["state"] == "Running"
     box.host.cut()
     canceling = spawn("cancel", run_id, cwd=project.path, bufsize=0)
@@ -195,29 +195,29 @@ def test_a_cancel_that_was_left_is_done_by_the_next_command(box, project, cli, c
     assert carriers(box.host, run_id) == []
 
 
-def test_ctrl_c_twice_cancels(box, project, cli):
+def press_ctrl_c(project, times: int) -> "tuple[str, int]":
+    """While a submit follows its run; returns the run's id and how the submit ended."""
     project.write("a.py", SLEEPS)
     following = spawn("submit", "-c", "box", "a.py", cwd=project.path, bufsize=0, start_new_session=True)
     run_id = following.stdout.readline().decode().removeprefix("RunId: ").strip()
     until(lambda: following.stdout.readline() == b"begun\n")
     os.killpg(following.pid, signal.SIGINT)
-    until(lambda: b"goes on" in following.stdout.readline())
-    os.killpg(following.pid, signal.SIGINT)
+    for _ in range(times - 1):
+        until(lambda: b"goes on" in following.stdout.readline())
+        os.killpg(following.pid, signal.SIGINT)
     following.communicate(timeout=60)
+    return run_id, following.returncode
+
+
+def test_ctrl_c_twice_cancels(box, project, cli):
+    run_id, _ = press_ctrl_c(project, 2)
     assert state(cli, run_id)["state"] == "Canceled"
     assert carriers(box.host, run_id) == []
 
 
 def test_ctrl_c_once_leaves_it_going(box, project, cli):
-    project.write("a.py", SLEEPS)
-    following = spawn("submit", "-c", "box", "a.py", cwd=project.path, bufsize=0, start_new_session=True)
-    run_id = following.stdout.readline().decode().removeprefix("RunId: ").strip()
-    until(lambda: following.stdout.readline() == b"begun\n")
-    os.killpg(following.pid, signal.SIGINT)
-    following.communicate(timeout=60)
-    assert following.returncode == 130
-    assert state(cli, run_id)["state"] == "Running"
-    assert cli("cancel", run_id, "--grace", "0").code == 0
+    run_id, code = press_ctrl_c(project, 1)
+    assert (code, state(cli, run_id)["state"]) == (130, "Running")
 
 
 # Out of reach
@@ -226,9 +226,7 @@ def test_ctrl_c_once_leaves_it_going(box, project, cli):
 def test_out_of_reach(box, project, cli, client):
     """A view, not a state: what was last seen; a submit says so and leaves nothing."""
     client.impatient()
-    project.write("a.py", SLEEPS)
-    run_id = box.start("a.py")
-    begun(box, run_id)
+    run_id = sleeping(box, project)
     assert state(cli, run_id)["state"] == "Running"
     box.host.cut()
     started = time.monotonic()
@@ -243,6 +241,13 @@ def test_out_of_reach(box, project, cli, client):
     assert cli("cancel", run_id, "--grace", "0").code == 0
 
 
+def connections(client) -> "list[int]":
+    """The processes behind the one control connection."""
+    (socket,) = client.sockets.glob("jig-*/*")
+    command = ["pgrep", "-f", f"ControlPath={socket}"]
+    return [int(pid) for pid in subprocess.run(command, check=True, capture_output=True).stdout.split()]
+
+
 def test_a_dead_control_connection_is_opened_anew(box, project, cli, client):
     """The laptop moved to another network: the socket is there, and nobody answers behind it."""
     project.write("a.py", "print('again')")
@@ -251,10 +256,8 @@ def test_a_dead_control_connection_is_opened_anew(box, project, cli, client):
     box.host.kill_sshd()
     box.host.start_sshd()
     assert "again\n" in call("submit", "-c", "box", "a.py", cwd=project.path, timeout=30).out
-    (socket,) = client.sockets.glob("jig-*/*")
-    found = subprocess.run(["pgrep", "-f", f"ControlPath={socket}"], capture_output=True, text=True).stdout.split()
-    for pid in found:
-        os.kill(int(pid), signal.SIGKILL)
+    for pid in connections(client):
+        os.kill(pid, signal.SIGKILL)
     assert "again\n" in call("submit", "-c", "box", "a.py", cwd=project.path, timeout=30).out
 
 
@@ -275,16 +278,14 @@ def test_a_mute_control_connection(box, project, cli, client):
     """Its process stands still: it listens, and never answers."""
     project.write("a.py", "print('again')")
     assert box.submit("a.py").code == 0
-    (socket,) = client.sockets.glob("jig-*/*")
-    found = subprocess.run(["pgrep", "-f", f"ControlPath={socket}"], capture_output=True, text=True).stdout.split()
-    assert found
+    found = connections(client)
     for pid in found:
-        os.kill(int(pid), signal.SIGSTOP)
+        os.kill(pid, signal.SIGSTOP)
     try:
         assert "again\n" in call("submit", "-c", "box", "a.py", cwd=project.path, timeout=30).out
     finally:
         for pid in found:
-            os.kill(int(pid), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_cut_while_files_are_sent(box, project, cli, jig_home, client):
@@ -324,7 +325,10 @@ def kill_submits(box, project, cli, moments: "list[float]") -> "tuple[int, int]"
         assert (box.runs / name / "output.log").read_bytes() == b"whole\n"
         assert call("logs", "-f", name, cwd=project.path).out == "whole\n"
     assert cli("history", "sync", "-c", "box").code == 0
-    listed = {record["run_id"]: record["status"] for record in cli("history", "list", "--all", "-o", "json").json()}
+    listed = {
+        record["run_id"]: record["status"]
+        for record in cli("history", "list", "--all", "-n", "1000", "-o", "json").json()
+    }
     assert {name for name, status in listed.items() if status == "Completed"} == there
     return len(listed), len(there)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jig.errors import MachineError
 from jig.machines import mirror
 from jig.machines.mirror import Frames, write_at
-from jig.machines.spawn import spawn_piped
+from jig.spawn import spawn_piped
 from jig.machines.ssh import SshPipe
 from jig.runner import outputs, tail, wire
 from jig.runner.folder import RunFolder

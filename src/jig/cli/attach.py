@@ -1,18 +1,18 @@
-"""`jig computetarget attach, check, detach`: in every spelling that the original ever had."""
+"""`jig computetarget attach`: in every spelling that the original ever had."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from jig.cli.attached import login_of, report
 from jig.cli.grammar import Argument, Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from jig.cli.grammar import Args
-    from jig.machines.ssh import SshMachine
+    from jig.machines.address import Address
+    from jig.machines.attach import Person
     from jig.project import Project
 
 KINDS = ("remote", "remotedocker", "cluster")
@@ -49,11 +49,13 @@ def attach(args: Args) -> int:
         raise UsageError(f"{kind!r} is no kind of machine", f"write one of {', '.join(KINDS)}")
     name, address, user = args.required("name"), args.required("address"), args.required("username")
     login = Address.parse(user, address)
+    home = args.text("home")
     known = name in project.target_names()
     if known:
-        _check_same(project, name, login)
+        home = _check_same(project, args, login)
     else:
         new_target_files(project, name)  # before anybody is contacted
+    _check_one_way(args)
     wish = Wish(
         name,
         login,
@@ -61,45 +63,97 @@ def attach(args: Args) -> int:
         new_key_by_hand=args.flag("new_key"),
         private_key_file=args.text("key_file"),
         passphrase=args.text("passphrase"),
-        fingerprint=args.text("fingerprint"),
+        fingerprint=_fingerprint(args),
         accept_host_key=args.flag("accept"),
-        home=args.text("home"),
+        home=home,
     )
-    facts = set_up(wish, _person())
+    written: list[str] = []
+
+    def write() -> None:
+        if not known:
+            written.extend(write_target(project, name, kind, address, user, home))
+
+    facts = set_up(wish, _person(), write)
+    for path in written:
+        print(f"wrote {os.path.relpath(path)}")
     if known:
         print(f"attached {name} again; its files are as they were")
-    else:
-        for path in write_target(project, name, kind, address, user, wish.home):
-            print(f"wrote {os.path.relpath(path)}")
-    _report(facts)
+    report(facts)
     return 0
 
 
-def _check_same(project: Project, name: str, login: object) -> None:
-    """Attaching a name again renews the login; it does not turn the name into another machine."""
+def _check_same(project: Project, args: Args, login: Address) -> str | None:
+    """Attaching a name again renews the login; it does not turn the name into another machine. Returns its jigHome."""
     from jig.errors import UsageError
-    from jig.machines.address import Address
 
+    name = args.required("name")
     target = project.compute_target(name)
-    if target.address is None or Address.parse(target.username or "", target.address) != login:
+    if login_of(target) != login:
         raise UsageError(f"{name}.compute exists and names another machine", f"jig computetarget detach {name}")
+    kind = args.text("kind") or args.text("type") or ("cluster" if args.flag("cluster") else target.kind)
+    for key, wanted, found in (("type", kind, target.kind), ("jigHome", args.text("home"), target.jig_home)):
+        if wanted not in (None, found):
+            says = f"says `{key}: {found}`" if found else f"has no `{key}`"
+            raise UsageError(
+                f"{name}.compute {says}, not {wanted}", f"change it there, or:  jig computetarget detach {name}"
+            )
+    return target.jig_home
+
+
+def _check_one_way(args: Args) -> None:
+    from jig.errors import UsageError
+
+    ways = {"--password": args.text("password") is not None, "--password-stdin": args.flag("password_stdin"),
+            "-k": args.flag("new_key"), "--private-key-file": args.text("key_file") is not None}  # fmt: skip
+    given = [way for way, is_given in ways.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} are two ways to log in", "give one of them, or none to be asked")
+    if args.text("passphrase") is not None and not ways["--private-key-file"]:
+        raise UsageError("--private-key-passphrase is for a --private-key-file, which was not given")
+
+
+def _fingerprint(args: Args) -> str | None:
+    """The fingerprint that was given, as ssh writes it."""
+    from base64 import b64decode
+
+    from jig.errors import UsageError
+
+    given = args.text("fingerprint")
+    if given is None:
+        return None
+    kind, _, value = given.partition(":")
+    try:
+        is_one = kind == "SHA256" and len(b64decode(value.rstrip("=") + "=", validate=True)) == 32
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise UsageError(f"{given!r} is not a fingerprint", "write it as `ssh-keygen -lf` prints it:  SHA256:…")
+    return given.rstrip("=")
 
 
 def _password(args: Args) -> str | None:
-    given = args.text("password")
-    if given is not None:
-        print(
-            "warning: a password on the command line can be seen by others; leave it out to be asked", file=sys.stderr
-        )
-        return given
-    return sys.stdin.readline().rstrip("\n") if args.flag("password_stdin") else None
+    for option in ("password", "passphrase"):
+        if args.text(option) is not None:
+            hint = "leave it out to be asked" if option == "password" else "an agent (ssh-add) needs none here"
+            print(f"warning: a {option} on the command line can be seen by others; {hint}", file=sys.stderr)
+    if not args.flag("password_stdin"):
+        return args.text("password")
+    from jig.errors import UsageError
+
+    line = sys.stdin.buffer.readline().decode(errors="surrogateescape")  # as bytes: it may be in any encoding
+    if not line.rstrip("\n"):
+        raise UsageError("there is no password on stdin", "pipe it in, one line:  … | jig computetarget attach …")
+    return line.rstrip("\n")
 
 
-def _person() -> Any:
+def _person() -> Person:
     from jig.machines.attach import Person
 
     def say(text: str) -> None:
         print(text)
+
+    def warn(text: str) -> None:
+        print(f"warning: {text}", file=sys.stderr)
 
     def confirm(question: str) -> bool:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -115,73 +169,4 @@ def _person() -> Any:
 
         return getpass.getpass(prompt)
 
-    return Person(say, confirm, ask_password)
-
-
-def _report(facts: dict[str, Any]) -> None:
-    from jig.cli.terminal import human_bytes, plain
-
-    if not facts:
-        return
-    gpus = [f"{gpu['name']}, {gpu['memory.total']}, driver {gpu['driver_version']}" for gpu in facts["gpus"]]
-    logout = {
-        "survive": "go on after logout",
-        "scope": "go on after logout, in a scope of their own",
-        "killed": "ARE KILLED AT LOGOUT: ask an administrator for `loginctl enable-linger`",
-    }
-    rows = [
-        ("machine", f"{facts['host']} ({facts['platform']})"),
-        ("python", facts["python"]),
-        ("GPU", "; ".join(gpus) or "none found (no nvidia-smi)"),
-        ("disk", f"{human_bytes(facts['free_bytes'])} free for {facts['home']}"),
-        ("docker", facts["docker"]),
-        ("runs", logout[facts["logout"]]),
-    ]
-    print(plain(rows))
-
-
-def _machine(args: Args) -> tuple[Project, str, SshMachine]:
-    from jig.errors import UsageError
-    from jig.machines.ssh import machine
-    from jig.project import Project
-
-    project = Project.find(os.getcwd())
-    name = args.text("name") or args.required("word")
-    target = project.compute_target(name)
-    if target.address is None:
-        raise UsageError(f"{name} is of type {target.kind}: there is no machine to reach")
-    return project, name, machine(target)
-
-
-def check(args: Args) -> int:
-    """Look around on a machine again."""
-    import json
-
-    _, _, machine = _machine(args)
-    facts = machine.ask("probe")["probe"]
-    with open(os.path.join(machine.folder, "facts.json"), "w") as file:
-        json.dump(facts, file, indent=1)
-    print(f"host key: {machine.fingerprint()}")
-    _report(facts)
-    return 0
-
-
-def detach(args: Args) -> int:
-    """Forget a machine: its two files, and the key and host key kept for it here."""
-    import shutil
-
-    project, name, machine = _machine(args)
-    target = project.compute_target(name)
-    for suffix in (".compute", ".runconfig"):
-        path = os.path.join(project.root, "aml_config", name + suffix)
-        if os.path.exists(path):
-            os.unlink(path)
-            print(f"deleted {os.path.relpath(path)}")
-    others = [project.compute_target(other) for other in project.target_names()]
-    if any((other.address, other.username) == (target.address, target.username) for other in others):
-        print(f"the key of {machine.address} stays: another target uses it")
-        return 0
-    machine.hang_up()
-    shutil.rmtree(machine.folder, ignore_errors=True)
-    print(f"the key of {machine.address} is forgotten here; runs that were brought home stay in the record")
-    return 0
+    return Person(say, warn, confirm, ask_password)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jig.cli import attach
+from jig.cli import attach, attached
 from jig.cli.grammar import Argument, Command, Group, Option
 
 TYPE_CHECKING = False
@@ -33,6 +33,7 @@ def show_target(args: Args) -> int:
     }
     known["environment"] = "managed by jig" if target.managed else "the user's own Python"
     show(known, output=args.output, query=args.query)
+    attached.tell_unused_password(target)
     return 0
 
 
@@ -69,9 +70,17 @@ GROUP = Group(
             (attach.KIND_WORD,),
             ("jig computetarget attach remote -n box -a gpu1.example.org -u ada",),
         ),
-        Command("check", "Look around on a machine again.", attach.check, (NAME,), (WORD,)),
+        Command("check", "Look around on a machine again.", attached.check, (NAME,), (WORD,)),
         Command("list", "List the project's compute targets.", list_targets, listing=True),
         Command("show", "Show a compute target.", show_target, (NAME,), (WORD,), listing=True),
-        Command("detach", "Forget a machine.", attach.detach, (NAME,), (WORD,)),
+        Command(
+            "detach",
+            "Forget a machine.\n\n"
+            "Its two files are deleted, and the key and the host key that are kept for it here. The line of jig's key "
+            "stays in ~/.ssh/authorized_keys there, and is printed, unless --remove-key removes it.",
+            attached.detach,
+            (NAME, attached.REMOVE_KEY),
+            (WORD,),
+        ),
     ),
 )

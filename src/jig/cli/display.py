@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from jig.machines import Machine
+    from jig.machines import Machine, Pipe
     from jig.runner.folder import RunFolder
 
 STATUS_AFTER_S = 0.5
@@ -89,16 +89,17 @@ def watch(
     display: Display,
     opening: tuple[str, ...] = (),
     ready: Callable[[], None] = lambda: None,
+    pipe: Pipe | None = None,
 ) -> runs.Run | None:
     """Show the run until it ends; None when it was left going. A second Ctrl-C soon after the first cancels it.
 
-    `ready` is called when the opening has been said: from then on a Ctrl-C is ours.
+    `ready` is called when the opening has been said: from then on a Ctrl-C is ours. `pipe` brings the run already.
     """
     try:
         for text in opening:
             display.say(text)
         ready()
-        for item in follow(folder, machine):
+        for item in follow(folder, machine.feed(folder, pipe)):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break
             display.show(item)

@@ -143,10 +143,10 @@ def _follow_to_the_end(submitted: Submitted) -> int:
     from jig.runner.folder import RunFolder
     from jig.store.runs import last_metrics
 
-    handle, machine, held = submitted
+    handle, machine, held, pipe = submitted
     folder, display = RunFolder(handle.folder), shown.Display()
     opening = (f"RunId: {handle.run_id}", "Executing user inputs .....", "===========================")
-    run = shown.watch(folder, machine, display, opening, held.release)
+    run = shown.watch(folder, machine, display, opening, held.release, pipe)
     if run is None:
         return 130
     if machine.remote:

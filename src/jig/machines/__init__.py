@@ -100,8 +100,8 @@ class Machine(Protocol):
     def runs_folder(self) -> str:
         """Where this computer reads that machine's runs: their own folders, or copies of them."""
 
-    def feed(self, folder: RunFolder) -> Feed:
-        """What brings a run's new bytes into its folder here while somebody follows it."""
+    def feed(self, folder: RunFolder, pipe: Pipe | None = None) -> Feed:
+        """What brings a run's new bytes into its folder here while somebody follows it; `pipe` brings them already."""
 
 
 class Feed(Protocol):
@@ -130,5 +130,9 @@ def for_target(target: ComputeTarget) -> Machine:
     from importlib import import_module
 
     check_kind(target)
+    if target.address is not None:
+        from jig.machines.ssh_errors import check_attached
+
+        check_attached(target)
     machine: Machine = import_module(KINDS[target.kind]).machine(target)
     return machine

@@ -7,11 +7,13 @@ import os
 import sys
 
 from jig.errors import MachineError
+from jig.runner.folder import default_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SHOWN_BYTES = 100  # of a key's path, when ssh asks for its passphrase
 # `read` and `printf` are the shell's own: the secret is in no process's arguments.
 # The question must begin as ssh begins it for our login, or for our key: what follows, a server may have written.
 # The FIFO is renamed first, so that the secret is given once and a second question is refused.
@@ -36,7 +38,10 @@ def answering(secret: str, login: str, key_file: str = "") -> Iterator[dict[str,
     import shutil
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="jig-")  # mode 0700
+    base = tempfile.gettempdir()
+    if os.statvfs(base).f_flag & getattr(os, "ST_NOEXEC", 0):  # ssh could not run the script there
+        base = default_home()
+    folder = tempfile.mkdtemp(prefix="jig-", dir=base)  # mode 0700
     fifo, script = os.path.join(folder, "fifo"), os.path.join(folder, "ask")
     os.mkfifo(fifo, 0o600)
     with open(os.open(script, os.O_WRONLY | os.O_CREAT, 0o700), "w") as file:
@@ -49,7 +54,7 @@ def answering(secret: str, login: str, key_file: str = "") -> Iterator[dict[str,
             "SSH_ASKPASS_REQUIRE": "force",
             "JIG_ASKPASS_FIFO": fifo,
             "JIG_ASKPASS_FOR": login,
-            "JIG_ASKPASS_KEY": key_file,
+            "JIG_ASKPASS_KEY": os.fsdecode(os.fsencode(key_file)[:SHOWN_BYTES]),
         }
         yield {**os.environ, "DISPLAY": os.environ.get("DISPLAY", ":0"), **ours}
     finally:

@@ -7,7 +7,9 @@ import os
 from jig.errors import MachineError
 from jig.machines import ssh_command
 from jig.machines.address import Address
-from jig.machines.ssh_errors import Unreachable
+from jig.machines.ssh_errors import Unreachable, jump_host_unknown
+
+SEE_S = 60
 
 
 def see(address: Address) -> str:
@@ -20,16 +22,57 @@ def see(address: Address) -> str:
         shown = ssh_command.options(address, path, strict="accept-new")
         nobody = ("-o", "PreferredAuthentications=none", "-o", "BatchMode=yes", "-o", "ControlPath=none")
         argv = ("ssh", "-T", *shown, *nobody, *ssh_command.destination(address), "exit")
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True)
+        try:
+            # In a session of its own: what a jump host would ask at the terminal, no later command could answer.
+            done = subprocess.run(
+                argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=SEE_S, start_new_session=True
+            )
+            said = done.stderr.decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            said = f"no answer within {SEE_S} s"
+        except FileNotFoundError:
+            raise MachineError("there is no ssh program on this computer", "install OpenSSH's client") from None
         try:
             with open(path) as file:
                 lines = file.read().splitlines()
         except FileNotFoundError:
             lines = []
-    if not lines:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Unreachable(f"{address} cannot be reached: {said[-1] if said else 'no answer'}", "check the address")
-    return lines[0]
+    if lines:
+        return lines[0]
+    if "Host key verification failed" in said:  # not the machine's own, which any file would have taken
+        raise jump_host_unknown(str(address), address)
+    last = [line.strip() for line in said.splitlines() if line.strip()][-1:] or ["no answer"]
+    raise Unreachable(f"{address} cannot be reached: {last[0]}", "check the address")
+
+
+def jumps(address: Address) -> tuple[tuple[str, str], ...]:
+    """The hosts that a person's settings put on the way to the machine, each with the ssh command that reaches it."""
+    import subprocess
+
+    port = ("-p", str(address.port)) if address.port is not None else ()
+    argv = ("ssh", "-G", *port, *ssh_command.destination(address))
+    settings = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace").stdout
+    found = [line.partition(" ")[2].strip() for line in settings.splitlines() if line.startswith("proxyjump ")]
+    hosts = [host for host in ",".join(found).split(",") if host not in ("", "none")]
+    return tuple((_login_and_port(host)[0], _reach(hosts[:number], host)) for number, host in enumerate(hosts))
+
+
+def _reach(before: list[str], host: str) -> str:
+    """The ssh command for one jump host, through those before it."""
+    import shlex
+
+    login, port = _login_and_port(host)
+    through = ("-J", ",".join(before)) if before else ()
+    return shlex.join(("ssh", *through, *(("-p", port) if port not in ("", "22") else ()), login))
+
+
+def _login_and_port(host: str) -> tuple[str, str]:
+    """A jump host, as ssh writes it (`eve@[gate]:2222`), in its parts."""
+    rest, colon, port = host.rpartition(":")
+    if not (colon and port.isdecimal() and (rest.endswith("]") or ":" not in rest)):
+        rest, port = host, ""
+    user, at, name = rest.rpartition("@")
+    return user + at + name.strip("[]"), port
 
 
 def fingerprint(line: str) -> str:

@@ -8,10 +8,10 @@ import time
 
 from jig.errors import JigError
 from jig.machines import Pipe, checked, pack
-from jig.machines.spawn import spawn_piped
 from jig.project import ComputeTarget
 from jig.runner import wire
 from jig.runner.folder import Home, RunFolder, default_home
+from jig.spawn import spawn_piped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class LocalMachine:
         """The name of the runner that this installation of jig uses."""
         return os.path.basename(self._pack())
 
-    def feed(self, folder: RunFolder) -> Nearby:
+    def feed(self, folder: RunFolder, pipe: Pipe | None = None) -> Nearby:
         """Nothing need be brought: the run's files are here."""
         return Nearby(self, folder)
 

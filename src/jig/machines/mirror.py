@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import time
@@ -12,6 +11,7 @@ from jig.machines import RunnerMissing
 from jig.machines.ssh_errors import HostKeyChanged
 from jig.runner import events, tail, wire
 from jig.runner.folder import RunFolder, make_private
+from jig.runner.quick_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Frames:
 
 def _head(text: bytes) -> dict[str, Any]:
     try:
-        head = json.loads(text)
+        head = loads(text)
     except ValueError:
         head = None
     if not isinstance(head, dict) or not isinstance(head.get("size", 0), int) or head.get("size", 0) < 0:
@@ -108,7 +108,7 @@ def _keep(folder: RunFolder, head: dict[str, Any], data: bytes) -> None:
 def bring(machine: SshMachine, folder: RunFolder) -> str:
     """Bring what is new, once; returns `ended`, `going` or `absent`. MachineError when it cannot be reached."""
     deliver_wish(machine, folder)
-    for attempt in range(2):
+    while True:
         pipe = _open_tail(machine, folder, follow=False)
         frames = Frames(pipe.mark)
         try:
@@ -119,12 +119,10 @@ def bring(machine: SshMachine, folder: RunFolder) -> str:
                         return str(head["end"])
             raise pipe.failure()  # type: ignore[attr-defined]
         except RunnerMissing:
-            machine.forget_runner()
-            if attempt:
+            if not machine.forget_runner():
                 raise
         finally:
             pipe.close()
-    raise MachineError(f"the runner on {machine.name} cannot be set up")
 
 
 def wish(folder: RunFolder, grace_s: float) -> None:
@@ -148,12 +146,13 @@ def deliver_wish(machine: SshMachine, folder: RunFolder) -> None:
 class Feed:
     """Brings a run's bytes while it is followed; reconnects by itself, and says so in one line."""
 
-    def __init__(self, machine: SshMachine, folder: RunFolder) -> None:
+    def __init__(self, machine: SshMachine, folder: RunFolder, pipe: Pipe | None = None) -> None:
         self._machine = machine
         self._folder = folder
-        self._pipe: Pipe | None = None
-        self._frames = Frames(wire.MARK)
-        self._heard_at = 0.0
+        self._pipe = pipe
+        self._frames = Frames(pipe.mark if pipe else wire.MARK)
+        self._at_once = pipe is not None  # something follows the answer at once, and may be taken in with it already
+        self._heard_at = time.monotonic()
         self._retry_at = 0.0
         self._retry_s = FIRST_RETRY_S
         self._lost = False
@@ -168,11 +167,13 @@ class Feed:
         if self._pipe is None:
             return self._connect(seconds)
         descriptor = self._pipe.read.fileno()
-        if not select.select([descriptor], [], [], max(seconds, 0.05))[0]:
+        if not self._at_once and not select.select([descriptor], [], [], max(seconds, 0.05))[0]:
             return self._cut("it stopped answering") if time.monotonic() - self._heard_at > SILENCE_S else []
-        data = os.read(descriptor, 1 << 18)
+        data, self._at_once = self._pipe.read.read1(1 << 18), False  # type: ignore[attr-defined]
         if not data:
             failure = self._pipe.failure()  # type: ignore[attr-defined]
+            if isinstance(failure, HostKeyChanged):
+                raise failure
             if isinstance(failure, RunnerMissing):
                 self._machine.forget_runner()
             return self._cut(failure.message)
@@ -206,7 +207,7 @@ class Feed:
         """The connection is gone: hang up, and try again a little later each time."""
         if self._pipe is not None:
             self._pipe.close()
-            self._pipe = None
+            self._pipe, self._at_once = None, False
         self._machine.hang_up()
         self._retry_at = time.monotonic() + self._retry_s
         self._retry_s = min(LONGEST_RETRY_S, self._retry_s * 2)
@@ -227,8 +228,16 @@ def bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
 
     A file that was partly fetched goes on where it stopped; names that would leave the folder are refused.
     """
-    if os.path.exists(os.path.join(folder.path, "outputs.json")):
-        return 0
+    while not os.path.exists(os.path.join(folder.path, "outputs.json")):
+        try:
+            return _bring_outputs(machine, folder)
+        except RunnerMissing:
+            if not machine.forget_runner():
+                raise
+    return 0
+
+
+def _bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
     pipe = machine.open("outputs")
     try:
         pipe.send({"home": machine.home, "run": folder.id})
@@ -252,7 +261,7 @@ def bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
     for path, (_, digest) in wanted.items():
         _settle(folder, path, parts[path], digest)
     with open(os.path.join(folder.path, "outputs.json"), "w") as file:
-        json.dump(listed, file)
+        file.write(dumps(listed))
     return len(wanted)
 
 

@@ -29,8 +29,7 @@ def contents() -> dict[str, str]:
 
 def install(home: str) -> str:
     """Lay the pack out under a jig home on this machine, once per content; returns its folder."""
-    files = contents()
-    place = os.path.join(home, "runner", _stat_key(files))
+    place = os.path.join(home, "runner", stat_key())
     if os.path.isdir(place):
         return place
     import shutil
@@ -89,11 +88,11 @@ def archive(folder: str) -> bytes:
     return buffer.getvalue()
 
 
-def _stat_key(files: dict[str, str]) -> str:
+def stat_key() -> str:
     """A name that changes whenever a file of this installation does, made without reading any of them."""
     from binascii import crc32
 
-    key = 0
+    key, files = 0, contents()
     for path in sorted(files):
         status = os.stat(files[path])
         key = crc32(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode(), key)

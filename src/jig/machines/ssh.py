@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import sys
 
 from jig.errors import MachineError
 from jig.machines import Pipe, RunnerMissing, checked, pack, ssh_command
 from jig.machines.address import Address
-from jig.machines.spawn import spawn_piped
 from jig.machines.ssh_errors import Unreachable, explain
 from jig.project import ComputeTarget
+from jig.runner.environment import find_program
 from jig.runner.folder import make_own
+from jig.runner.quick_json import loads
+from jig.spawn import spawn_piped
+from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from jig.runner.folder import RunFolder
 
-MASTER_S = 30
+LET_IN_S = 30.0
+MOST_TRIES = 10
 
 
 class SshMachine:
@@ -34,6 +36,9 @@ class SshMachine:
         self.address = address
         self.home = home
         self.folder = folder or address.folder
+        self._alone = False  # whether this command goes without a control connection
+        self._crowded = False  # whether it was found too busy just now, so that the command is to be tried again
+        self._tries = 0
 
     @property
     def known_hosts(self) -> str:
@@ -65,10 +70,7 @@ class SshMachine:
                 f"{self.name} ({self.address}) is not attached on this computer",
                 f"attach it once:  jig computetarget attach remote -n {self.name} -a … -u {self.address.user}",
             )
-        self._connect()
-        if not self._has_runner():
-            self._bring_runner()
-        return self._start(self._runner(pack.content_id()), verb, *words)
+        return self._start(self._runner(self._known_runner() or self._bring_runner()), verb, *words)
 
     def _runner(self, folder: str) -> str:
         # Plain characters only, relative to the login's home: every shell reads this the same way.
@@ -76,30 +78,32 @@ class SshMachine:
         return f"exec {scope}python3 -I -S .jig/runner/{folder}/jig/runner/__main__.py"
 
     def _start(self, *words: str) -> SshPipe:
-        argv = ssh_command.command(self.address, self.known_hosts, self._auth(), self._control(), " ".join(words))
+        """Start a command there; we do not wait until it is let in, and have other things to do meanwhile."""
+        control = self._control()
+        if control:
+            _drop_dead(control)
+        argv = ssh_command.command(self.address, self.known_hosts, self._auth(), control, " ".join(words))
         errors = os.memfd_create("ssh") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
-        return SshPipe(*spawn_piped((_program(), *argv[1:]), os.environ, errors), errors, self)
+        return SshPipe(*spawn_piped((_program(), *argv[1:]), os.environ, errors), errors, self, control)
 
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
         """One request, one answer."""
-        for attempt in range(2):
+        while True:
             pipe = self.open(verb)
             try:
                 pipe.send({"home": self.home, **request})
                 return pipe.answer()
             except RunnerMissing:
-                self.forget_runner()
-                if attempt:
+                if not self.forget_runner():
                     raise
             finally:
                 pipe.close()
-        raise MachineError(f"the runner on {self.name} cannot be set up")
 
     # The control connection
 
     def _control(self) -> str:
         """The control connection's socket; empty where there can be none, or where somebody else rules."""
-        if os.name == "nt":
+        if os.name == "nt" or self._alone:
             return ""
         path = ssh_command.control_path(self.address, self.key)
         try:
@@ -108,33 +112,11 @@ class SshMachine:
             return ""
         return path
 
-    def _connect(self) -> None:
-        """Have a control connection; its absence only costs time."""
-        control = self._control()
-        if not control or _listens(control):
-            return
-        import subprocess
-        import tempfile
-
-        argv = ssh_command.master(self.address, self.known_hosts, self._auth(), control)
-        quiet = subprocess.DEVNULL
-        # Its streams are not ours: a connection that stays would keep `$(jig …)` from ending.
-        with tempfile.TemporaryFile() as errors:
-            try:
-                done = subprocess.run(
-                    argv, stdin=quiet, stdout=quiet, stderr=errors, timeout=MASTER_S, start_new_session=True
-                )
-            except subprocess.TimeoutExpired:
-                raise Unreachable(f"{self.name} did not let us in within {MASTER_S} s") from None
-            errors.seek(0)
-            said = errors.read().decode(errors="replace")
-        if done.returncode != 0 and "ControlPath" not in said and "control socket" not in said.lower():
-            raise explain(self.name, done.returncode, said, self.fingerprint())
-
     def hang_up(self) -> None:
         """Let go of the control connection, so that the next command opens a new one; who still uses it may go on."""
         control = self._control()
         if control and os.path.exists(control):
+            import contextlib
             import subprocess
 
             quiet = subprocess.DEVNULL
@@ -145,15 +127,36 @@ class SshMachine:
 
     # The runner there
 
-    def _has_runner(self) -> bool:
+    def _known_runner(self) -> str:
+        """The folder of this version's runner there; empty when it must be brought."""
         try:
             with open(os.path.join(self.folder, "runner")) as file:
-                return file.read() == pack.content_id()
+                there, _, brought_from = file.read().partition(" ")
         except FileNotFoundError:
-            return False
+            return ""
+        if brought_from == pack.stat_key():  # the same installation: no file of it need be read
+            return there
+        if there != pack.content_id():
+            return ""
+        self._note_runner()
+        return there
+
+    def _note_runner(self) -> str:
+        with open(os.path.join(self.folder, "runner"), "w") as file:
+            file.write(f"{pack.content_id()} {pack.stat_key()}")
+        return pack.content_id()
 
     def forget_runner(self) -> bool:
-        """Bring the runner again with the next command; False when it was not thought to be there anyway."""
+        """Bring the runner again with the next command; False when trying once more would not help."""
+        self._tries += 1
+        if self._tries >= MOST_TRIES:
+            return False
+        if self._crowded:  # it is there: only the way to it was not free
+            import time
+
+            self._crowded = False
+            time.sleep(self._tries * (0.05 + 0.1 * os.urandom(1)[0] / 255))  # not all of us at once again
+            return True
         try:
             os.unlink(os.path.join(self.folder, "runner"))
         except FileNotFoundError:
@@ -166,8 +169,8 @@ class SshMachine:
 
         return bool(self.facts().get("platform") == f"{sys.platform} {platform.machine()}")
 
-    def _bring_runner(self) -> None:
-        """Unpack the runner aside, then let it give itself its name."""
+    def _bring_runner(self) -> str:
+        """Unpack the runner aside, then let it give itself its name, which is returned."""
         import subprocess
 
         name = pack.content_id()
@@ -175,15 +178,27 @@ class SshMachine:
         argv = ssh_command.command(self.address, self.known_hosts, self._auth(), self._control(), "exec tar -xzf -")
         done = subprocess.run(argv, input=pack.archive(f".jig/runner/{aside}"), capture_output=True)
         if done.returncode != 0:
-            raise explain(self.name, done.returncode, done.stderr.decode(errors="replace"), self.fingerprint())
+            raise self.failure(done.returncode, done.stderr)
         pipe = self._start(self._runner(aside), "settle")
         try:
             pipe.send({"name": name})
             pipe.answer()
         finally:
             pipe.close()
-        with open(os.path.join(self.folder, "runner"), "w") as file:
-            file.write(name)
+        return self._note_runner()
+
+    def failure(self, code: int, said: bytes) -> MachineError:
+        """What a failed ssh means."""
+        lines = said.decode(errors="replace").splitlines(True)
+        # That several commands connect at once, each by itself, is no failure.
+        text = "".join(line for line in lines if not line.startswith(("ControlSocket", "mux_client")))
+        if "connect to new control master" in text:  # others took the sessions that it allows on one connection
+            self._alone = self._crowded = True
+            return RunnerMissing(f"{self.name} allows too few sessions on one connection")
+        if "kex_exchange_identification" in text and self._tries < MOST_TRIES:
+            self._crowded = True  # it takes only so many new connections at once (MaxStartups)
+            return RunnerMissing(f"{self.name} hung up before it said who it is")
+        return explain(self.name, code, text, self.fingerprint(), self.address)
 
     def fingerprint(self) -> str:
         """The pinned host key's fingerprint."""
@@ -195,23 +210,26 @@ class SshMachine:
         """What was found there when it was attached or checked last."""
         try:
             with open(os.path.join(self.folder, "facts.json")) as file:
-                found: dict[str, Any] = json.load(file)
+                found: dict[str, Any] = loads(file.read())
         except (OSError, ValueError):
             return {}
         return found
 
-    def feed(self, folder: RunFolder) -> Any:
+    def feed(self, folder: RunFolder, pipe: Pipe | None = None) -> Any:
         """Brings the run's new bytes home while somebody follows it."""
         from jig.machines.mirror import Feed
 
-        return Feed(self, folder)
+        return Feed(self, folder, pipe)
 
 
 class SshPipe(Pipe):
     """A pipe whose silence can be explained by what ssh printed."""
 
-    def __init__(self, pid: int, to_runner: int, from_runner: int, errors: int, machine: SshMachine) -> None:
+    def __init__(
+        self, pid: int, to_runner: int, from_runner: int, errors: int, machine: SshMachine, control: str = ""
+    ) -> None:
         super().__init__(pid, to_runner, from_runner)
+        self._control = control  # until the first answer
         self._errors = errors
         self._machine = machine
         self._code: int | None = None
@@ -220,17 +238,25 @@ class SshPipe(Pipe):
         """The next answer; when none comes, the reason that ssh gave."""
         from jig.runner import wire
 
+        self._wait_until_let_in()
         try:
             return checked(wire.read_answer(self.read, self.mark))
         except EOFError:
             raise self.failure() from None
 
+    def _wait_until_let_in(self) -> None:
+        """A machine that accepts a connection and then says nothing is not waited for."""
+        import select
+
+        control, self._control = self._control, ""
+        if control and not select.select([self.read], [], [], LET_IN_S)[0] and not os.path.exists(control):
+            raise Unreachable(f"{self._machine.name} did not let us in within {LET_IN_S:.0f} s")
+
     def failure(self) -> MachineError:
         """Why the conversation ended."""
         code = self._wait()
         os.lseek(self._errors, 0, os.SEEK_SET)
-        said = os.read(self._errors, 1 << 16).decode(errors="replace")
-        return explain(self._machine.name, code, said, self._machine.fingerprint())
+        return self._machine.failure(code, os.read(self._errors, 1 << 16))
 
     def _wait(self) -> int:
         if self._code is None:
@@ -242,45 +268,46 @@ class SshPipe(Pipe):
 
     def close(self) -> None:
         """Hang up and let the process go; one that does not end by itself is ended."""
-        import signal
-
         for stream in (self.write, self.read):
             try:
                 stream.close()
             except BrokenPipeError:
                 continue
         if self._code is None:
-            with contextlib.suppress(ProcessLookupError):
+            try:
                 os.kill(self._pid, signal.SIGTERM)  # it may be waiting for a network that does not answer
+            except ProcessLookupError:
+                self._code = 255  # whoever started us ignores its children's ends, and the kernel took it in already
             self._wait()
         os.close(self._errors)
 
 
-def _listens(control: str) -> bool:
-    """Whether a connection stands behind the socket; one that its owner left behind is removed."""
+def _drop_dead(control: str) -> None:
+    """Remove a control connection's socket that nobody serves any more: ssh would wait for it."""
     if sys.platform == "win32" or not os.path.exists(control):
-        return False
-    import socket
+        return
+    import _socket  # the C module alone: `socket` takes 3 ms to import
 
-    with socket.socket(socket.AF_UNIX) as ours:
-        ours.settimeout(2.0)
-        try:
-            ours.connect(control)
-            if ours.recv(4):  # its owner says hello at once; one that is stopped still lets us in, and stays mute
-                return True
-        except OSError:
-            pass  # nobody is there: the socket goes, below
-    with contextlib.suppress(FileNotFoundError):
+    ours = _socket.socket(_socket.AF_UNIX)
+    ours.settimeout(2.0)
+    try:
+        ours.connect(control)
+        if ours.recv(4):  # its owner says hello at once; one that is stopped still lets us in, and stays mute
+            return
+    except OSError:
+        pass  # nobody is there: the socket goes, below
+    finally:
+        ours.close()
+    try:
         os.unlink(control)
-    return False
+    except FileNotFoundError:
+        return  # another command removed it first
 
 
 def _program() -> str:
     """The full path of the user's ssh."""
-    import shutil
-
-    found = shutil.which("ssh")
-    if found is None:
+    found = find_program("ssh", os.environ.get("PATH", os.defpath))
+    if not found:
         raise MachineError("there is no ssh program on this computer", "install OpenSSH's client")
     return found
 
@@ -292,7 +319,7 @@ def attached(slug: str) -> SshMachine:
     path = os.path.join(default_home(), "machines", slug, "machine.json")
     try:
         with open(path) as file:
-            known = json.load(file)
+            known = loads(file.read())
     except FileNotFoundError:  # detached: its runs can be read here, but it cannot be asked
         return SshMachine(slug, Address("", slug))
     return SshMachine(known["name"], Address(known["user"], known["host"], known["port"]), known["home"])

@@ -53,7 +53,8 @@ def _literal(path: str) -> str:
 
 def own_key(path: str) -> tuple[str, ...]:
     """Log in with this key and no other, without asking anybody."""
-    return ("-o", f'IdentityFile="{_literal(path)}"', "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes")
+    only = ("-o", "IdentitiesOnly=yes", "-o", "PubkeyAuthentication=yes", "-o", "BatchMode=yes")
+    return ("-o", f'IdentityFile="{_literal(path)}"', *only)
 
 
 def any_key() -> tuple[str, ...]:
@@ -78,15 +79,10 @@ def control_path(address: Address, key: str) -> str:
 
 
 def command(address: Address, known_hosts: str, auth: tuple[str, ...], control: str, remote: str) -> tuple[str, ...]:
-    """Run one command there, through the control connection when there is one (ssh goes its own way when not)."""
-    through = ("-o", "ControlMaster=no", "-o", f"ControlPath={control or 'none'}")
+    """Run one command there, through the control connection; the first one leaves it behind for those that follow."""
+    stay = ("-o", "ControlMaster=auto", "-o", f"ControlPersist={PERSIST_S}") if control else ("-o", "ControlMaster=no")
+    through = (*stay, "-o", f"ControlPath={control or 'none'}")
     return ("ssh", "-T", *options(address, known_hosts), *auth, *through, *destination(address), remote)
-
-
-def master(address: Address, known_hosts: str, auth: tuple[str, ...], control: str) -> tuple[str, ...]:
-    """Open the control connection; returns when it stands, and leaves it in the background."""
-    stay = ("-o", "ControlMaster=yes", "-o", f"ControlPath={control}", "-o", f"ControlPersist={PERSIST_S}")
-    return ("ssh", "-f", "-N", "-T", *options(address, known_hosts), *auth, *stay, *destination(address))
 
 
 def leave(address: Address, control: str) -> tuple[str, ...]:

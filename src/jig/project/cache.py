@@ -6,6 +6,7 @@ import os
 
 from jig.project.yaml import LIST, MAP, NULL, PLAIN, QUOTED, Node
 from jig.runner.folder import make_private
+from jig.runner.quick_json import dumps, loads
 
 ENTRIES_LIMIT = 256
 
@@ -19,11 +20,9 @@ def name_of(data: bytes) -> str:
 
 def fetch(entry: str) -> Node | None:
     """The node kept under this path, None when there is none that is whole."""
-    import json
-
     try:
         with open(entry, encoding="ascii") as stream:
-            return _from_json(json.load(stream))
+            return _from_json(loads(stream.read()))
     except (OSError, ValueError, RecursionError):
         return None  # an entry that is not there, or not whole, costs one parse and nothing else
 
@@ -39,14 +38,12 @@ def _from_json(value: object) -> Node:
 
 def keep(entry: str, root: Node) -> None:
     """Keeps a node, readable by its owner only; a cache that grew too large starts anew."""
-    import json
-
     folder = os.path.dirname(entry)
     aside = f"{entry}.{os.getpid()}.tmp"
     try:
         make_private(folder)
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as stream:
-            json.dump(root, stream)
+            stream.write(dumps(root))
         os.replace(aside, entry)
         names = os.listdir(folder)
         for name in names if len(names) > ENTRIES_LIMIT else ():

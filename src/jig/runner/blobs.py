@@ -11,17 +11,34 @@ CHUNK = 1 << 20
 LARGE = 1 << 20
 
 
+class _Hashing:
+    """How many bytes were hashed so far, and with what."""
+
+    size = 0
+    new = None  # type: Any
+
+
 def sha256(size: int, data: bytes = b"") -> "Any":
     """A SHA-256 to feed about `size` bytes to. OpenSSL's is fastest, but takes 3 ms to load: not for a few lines."""
-    if size < LARGE:
-        for name in ("_sha2", "_sha256"):  # Python's own, since 3.12 and before
-            try:
-                return __import__(name).sha256(data)
-            except ImportError:
-                continue
+    before, _Hashing.size = _Hashing.size, _Hashing.size + size
+    if _Hashing.new is None or before < LARGE <= _Hashing.size:
+        _Hashing.new = _python_sha256() if _Hashing.size < LARGE else _openssl_sha256()
+    return _Hashing.new(data)
+
+
+def _python_sha256() -> "Any":
+    for name in ("_sha2", "_sha256"):  # since 3.12 and before
+        try:
+            return __import__(name).sha256
+        except ImportError:
+            continue
+    return _openssl_sha256()
+
+
+def _openssl_sha256() -> "Any":
     import hashlib
 
-    return hashlib.sha256(data)
+    return hashlib.sha256
 
 
 class BlobStore:
@@ -29,12 +46,13 @@ class BlobStore:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._made = False
 
     def place(self, name: str) -> str:
         """Where the blob of this name is or would be."""
-        if len(name) != 64 or not all(c in "0123456789abcdef" for c in name):
+        if len(name) != 64 or name.strip("0123456789abcdef"):
             raise ValueError("not a blob name: %r" % name)
-        return os.path.join(self.path, name[:2], name[2:])
+        return self.path + os.sep + name[:2] + os.sep + name[2:]
 
     def has(self, name: str, size: int = -1) -> bool:
         """Whether the blob is here, whole (a size that differs means a write that a power cut tore)."""
@@ -61,14 +79,19 @@ class BlobStore:
         """Store bytes; returns their name."""
         name = str(sha256(len(data), data).hexdigest())
         if not self.has(name, len(data)):
-            self.add(iter([data]), name)
+            aside = self._aside()
+            try:
+                with open(aside, "wb", buffering=0) as file:
+                    _write_all(file, data)
+                self._settle(aside, name)
+            except BaseException:
+                _remove(aside)
+                raise
         return name
 
     def add(self, chunks: "Iterator[bytes]", expect: str = "") -> "Tuple[str, int]":
         """Store a stream; returns name and size. ValueError when it is not the blob that was expected."""
-        digest, size = sha256(LARGE), 0
-        os.makedirs(self.path, exist_ok=True)
-        aside = os.path.join(self.path, ".new-%d-%s" % (os.getpid(), os.urandom(6).hex()))
+        digest, size, aside = sha256(LARGE), 0, self._aside()
         try:
             with open(aside, "wb", buffering=0) as file:
                 for chunk in chunks:
@@ -78,14 +101,26 @@ class BlobStore:
             name = digest.hexdigest()
             if expect and name != expect:
                 raise ValueError("the content is %s, not %s" % (name, expect))
-            place = self.place(name)
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            os.replace(aside, place)
+            self._settle(aside, name)
         except BaseException:
-            if os.path.exists(aside):
-                os.unlink(aside)
+            _remove(aside)
             raise
         return name, size
+
+    def _aside(self) -> str:
+        """Where a blob grows until it is whole."""
+        if not self._made:
+            os.makedirs(self.path, exist_ok=True)
+            self._made = True
+        return os.path.join(self.path, ".new-%d-%s" % (os.getpid(), os.urandom(6).hex()))
+
+    def _settle(self, aside: str, name: str) -> None:
+        place = self.place(name)
+        try:
+            os.replace(aside, place)
+        except FileNotFoundError:  # the first of its shard
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.replace(aside, place)
 
     def copy_out(self, name: str, destination: "Union[str, bytes]", mode: int) -> None:
         """Write the blob's bytes to a new file with this mode; FileNotFoundError when they are not the right ones."""
@@ -117,6 +152,11 @@ class BlobStore:
     def lock_path(self) -> str:
         """Held shared by those who rely on blobs, exclusively by the one who removes some."""
         return os.path.join(self.path, ".lock")
+
+
+def _remove(aside: str) -> None:
+    if os.path.exists(aside):
+        os.unlink(aside)
 
 
 def _write_all(file: "BinaryIO", data: bytes) -> None:

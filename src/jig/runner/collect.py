@@ -1,12 +1,12 @@
 """Removing runs and what nothing refers to any more, safely beside runs that are being submitted."""
 
-import json
 import os
 import shutil
 import time
 
 from jig.runner import blobs, events, manifest
 from jig.runner.folder import Home, RunFolder
+from jig.runner.quick_json import loads
 from jig.runner.status import ALIVE, ELSEWHERE, status
 from jig.system import lock
 
@@ -147,7 +147,7 @@ def _used(home: Home, store: blobs.BlobStore) -> "Set[str]":
     used = set()  # type: Set[str]
     for folder in run_folders(home):
         with open(folder.plan) as file:
-            plan = json.load(file)
+            plan = loads(file.read())
         used.update(plan.get("attachments", {}).values())
         snapshot = plan["snapshot"]["id"]
         if snapshot in used:

@@ -1,9 +1,10 @@
 """events.jsonl: one line per state change, appended by the supervisor alone, read by anybody at any time."""
 
 import errno
-import json
 import os
 import time
+
+from jig.runner.quick_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def parse(data: bytes) -> "List[Dict[str, Any]]":
     found = []
     for line in data.split(b"\n")[:-1]:
         try:
-            event = json.loads(line.decode("utf-8", "replace"))
+            event = loads(line.decode("utf-8", "replace"))
         except ValueError:  # torn by a kill in the middle of a write; the writer after it starts a new line
             continue
         if isinstance(event, dict) and isinstance(event.get("event"), str) and _is_stamped(event):
@@ -57,7 +58,7 @@ class EventWriter:
         line = {"seq": self._seq, "time": round(time.time(), 6), "mono": round(time.monotonic() - self._start, 6)}
         line["event"] = event  # type: ignore[assignment]
         line.update(fields)
-        self._pending += json.dumps(line, sort_keys=False).encode() + b"\n"
+        self._pending += dumps(line).encode() + b"\n"
         if event in FINAL:
             self._give_up_reserve()
         try:

@@ -4,15 +4,15 @@ The supervisor forks the guard and keeps one end of a pipe to it. A line in the 
 the supervisor dies the kernel closes that end, and the guard kills the tree. Another pipe carries the script's outcome.
 """
 
-import json
 import os
 import select
-import signal
 import sys
 import time
 
 from jig.runner import manifest, tree
+from jig.runner.quick_json import dumps, loads
 from jig.system import end, inherit_orphans, kill, oom_kills
+from jig.system import quick_signal as signal
 
 assert sys.platform != "win32"
 
@@ -51,7 +51,7 @@ class Guard:
             return None
         os.waitpid(self.pid, 0)
         if self._heard.endswith(b"\n"):
-            return dict(json.loads(self._heard.decode()))
+            return dict(loads(self._heard.decode()))
         return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
 
 
@@ -72,7 +72,7 @@ def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str,
             signal.signal(number, signal.SIG_IGN)
         outcome = _Watch(orders, argv, environ, work, log).run()
         if outcome is not None:
-            os.write(answers, json.dumps(outcome).encode() + b"\n")
+            os.write(answers, dumps(outcome).encode() + b"\n")
     except BaseException:  # this process's boundary: tell where, then end without unwinding the supervisor's frames
         sys.excepthook(*sys.exc_info())
         os._exit(1)

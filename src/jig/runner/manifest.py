@@ -3,8 +3,9 @@
 One JSON array a line: ["f", path, mode, size, blob] a file, ["l", path, target] a link, ["d", path] an empty folder.
 """
 
-import json
 import os
+
+from jig.runner.quick_json import dumps_short, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,26 +14,28 @@ if TYPE_CHECKING:
     from jig.runner.blobs import BlobStore
 
 
+SHAPES = {"f": (str, str, int, int, str), "l": (str, str, str), "d": (str, str)}
+NOT_PARTS = {"", ".", ".."}
+
+
 def encode(entries: "Iterable[List[Any]]") -> bytes:
     """The manifest's bytes; their hash is the snapshot's id."""
-    return b"".join(json.dumps(entry, separators=(",", ":")).encode() + b"\n" for entry in entries)
+    return b"".join(dumps_short(entry).encode() + b"\n" for entry in entries)
 
 
 def decode(data: bytes) -> "List[List[Any]]":
     """The entries; ValueError when one of them does not have its shape or leaves the folder."""
-    entries = [json.loads(line.decode()) for line in data.splitlines()]
+    entries = loads(b"[" + data.rstrip(b"\n").replace(b"\n", b",") + b"]")  # type: List[List[Any]]
     for entry in entries:
         _check(entry)
     return entries
 
 
 def _check(entry: "Any") -> None:
-    shapes = {"f": [str, str, int, int, str], "l": [str, str, str], "d": [str, str]}
-    shape = shapes.get(entry[0]) if isinstance(entry, list) and entry else None
-    if shape is None or [type(part) for part in entry] != shape:
+    shape = SHAPES.get(entry[0]) if isinstance(entry, list) and entry else None
+    if shape is None or tuple(map(type, entry)) != shape:
         raise ValueError("a manifest entry has the wrong shape: %r" % (entry,))
-    parts = entry[1].split("/")
-    if not entry[1] or any(part in ("", ".", "..") for part in parts) or "\0" in entry[1]:
+    if not NOT_PARTS.isdisjoint(entry[1].split("/")) or "\0" in entry[1]:
         raise ValueError("a manifest entry leaves its folder: %r" % (entry[1],))
 
 

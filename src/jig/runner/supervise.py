@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import sys
 import time
 
@@ -10,6 +9,7 @@ from jig.runner import environment, guard, manifest, tree
 from jig.runner.folder import runner_root
 from jig.runner.taking_in import TakenIn
 from jig.system import inherit_orphans
+from jig.system import quick_signal as signal
 
 assert sys.platform != "win32"
 
@@ -187,8 +187,10 @@ class Supervisor:
 
 
 def _signal_name(number: int) -> str:
+    from signal import Signals
+
     try:
-        return signal.Signals(number).name
+        return Signals(number).name
     except ValueError:
         return "signal %d" % number
 

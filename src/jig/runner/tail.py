@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Dict, List
 
 CHUNK = 256 * 1024
-SHORTEST_WAIT_S = 0.005
+SHORTEST_WAIT_S = 0.004
 LONGEST_WAIT_S = 0.1
 LOOK_AFTER_S = 1.0
 HEARTBEAT_S = 5.0
@@ -65,7 +65,7 @@ class Tail:
             if time.monotonic() - self._spoke > HEARTBEAT_S:
                 self._say({"alive": True})
             time.sleep(wait_s)
-            wait_s = min(LONGEST_WAIT_S, wait_s * 1.2)
+            wait_s = min(LONGEST_WAIT_S, wait_s * 1.1)
 
     def _send_new(self) -> bool:
         """Send every file's new bytes; False when there were none. The events are read first and sent last."""

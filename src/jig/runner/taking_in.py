@@ -1,11 +1,11 @@
 """Taking in a run: missing files arrive, the run folder is staged aside, and appears whole or not at all."""
 
 import errno
-import json
 import os
 
 from jig.runner import blobs, environment, events, manifest, wire
 from jig.runner.folder import Home, RunFolder, make_private
+from jig.runner.quick_json import dumps_lines
 from jig.system import boot_id, host_name, lock, put_folder, reserve_space
 
 TYPE_CHECKING = False
@@ -41,6 +41,8 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
     make_private(home.path)  # first of all: nobody else is to read what comes in
     store = blobs.BlobStore(home.blobs)
     with blobs.UsingBlobs(store):  # until the plan stands in its place and refers to them
+        if request.get("offered"):
+            _take_blobs(store, source)
         take_uv(home, wanted, source, answers)
         extra = list(request["plan"].get("attachments", {}).values())
         entries = _receive(store, request["plan"]["snapshot"]["id"], extra, source, answers)
@@ -53,22 +55,27 @@ def _receive(
 ) -> "List[List[Any]]":
     """Ask for blobs until none is missing; returns the manifest's entries."""
     while True:
-        entries = []  # type: List[List[Any]]
-        wanted = [(name, -1) for name in [snapshot] + extra]
         try:
             entries = manifest.decode(store.read(snapshot))
-            wanted += [(entry[4], entry[3]) for entry in entries if entry[0] == "f"]
+            break
         except FileNotFoundError:
-            pass  # the list itself is missing, and asked for below
-        absent = blobs.missing(store, wanted)
-        if not absent:
-            return entries
+            _ask_for(store, [snapshot], source, answers)
+    wanted = [(name, -1) for name in extra] + [(entry[4], entry[3]) for entry in entries if entry[0] == "f"]
+    absent = blobs.missing(store, wanted)
+    while absent:
         _ask_for(store, absent, source, answers)
+        sizes = dict(wanted)
+        absent = blobs.missing(store, [(name, sizes[name]) for name in absent])
+    return entries
 
 
 def _ask_for(store: blobs.BlobStore, names: "List[str]", source: "BinaryIO", answers: "BinaryIO") -> None:
     """Say what is missing and take in what the client sends for it."""
     wire.write_answer(answers, {"missing": names})
+    _take_blobs(store, source)
+
+
+def _take_blobs(store: blobs.BlobStore, source: "BinaryIO") -> None:
     while True:
         name, pieces = wire.read_blob(source)
         if not name:
@@ -99,8 +106,7 @@ def _stage(home: Home, plan: "Dict[str, Any]") -> "Tuple[int, events.EventWriter
         held = os.open(os.path.join(staged.path, "lock") if inside else lock_path, os.O_RDWR | os.O_CREAT, 0o644)
         lock(held)
         with open(staged.plan, "w") as file:
-            json.dump(plan, file, indent=1)
-            file.write("\n")
+            file.write(dumps_lines(plan))
         reserve_space(staged.reserve, RESERVE_BYTES)
         writer = events.EventWriter(staged.events, folder.reserve)
         # Host and boot tell a reader on another machine with the same home that this lock is not for it to judge.

@@ -16,12 +16,11 @@ def supervise(words: "List[str]") -> None:
     """Take the run in, answer with its handle, and go on as its supervisor. `words` is for `ps`: the run's id."""
     if sys.platform == "win32":
         raise wire.Refused("this version of jig does not run scripts on Windows itself", "submit to another machine")
-    import ctypes  # noqa: F401  # the guard needs it; now it costs nothing, the client is still reading files
-    import signal
 
     from jig.runner import supervise as supervisor
     from jig.runner.taking_in import take_in
     from jig.system import close_inherited, detach
+    from jig.system import quick_signal as signal
 
     # The caller may have ignored or blocked signals, and left descriptors open: none of that is meant for the run.
     close_inherited()
@@ -32,7 +31,12 @@ def supervise(words: "List[str]") -> None:
     taken = take_in(home, request, sys.stdin.buffer, sys.stdout.buffer)
     if detach():
         supervisor.main(taken)
+    os.close(taken.lock)  # the supervisor's alone from here on: the kernel frees it when that one dies
     wire.write_answer(sys.stdout.buffer, {"handle": {"run": taken.folder.id, "folder": taken.folder.path}})
+    if "tail" in request:  # the client stays, and this process with it: no second one need be started
+        from jig.runner.tail import Tail
+
+        Tail(home, taken.folder.id, request["tail"], sys.stdout.buffer).run(True)
     os._exit(0)
 
 

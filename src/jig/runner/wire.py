@@ -4,7 +4,7 @@ Answers stand on lines of their own behind a marker that the client chose, so th
 anything else that is printed on the way does no harm.
 """
 
-import json
+from jig.runner.quick_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def read_request(stream: "BinaryIO") -> "Dict[str, Any]":
     line = stream.readline(LONGEST_LINE)
     if not line.endswith(b"\n"):
         raise EOFError("the client left before the request was whole")
-    request = json.loads(line.decode())
+    request = loads(line.decode())
     if not isinstance(request, dict):
         raise ValueError("a request is a JSON object")
     global _mark
@@ -43,19 +43,19 @@ _mark = MARK
 
 def write_line(stream: "BinaryIO", value: "Dict[str, Any]") -> None:
     """A request."""
-    stream.write(json.dumps(value).encode() + b"\n")
+    stream.write(dumps(value).encode() + b"\n")
     stream.flush()
 
 
 def write_answer(stream: "BinaryIO", value: "Dict[str, Any]") -> None:
     """An answer, behind the marker."""
-    stream.write(b"\n" + _mark + json.dumps(value).encode() + b"\n")
+    stream.write(b"\n" + _mark + dumps(value).encode() + b"\n")
     stream.flush()
 
 
 def write_frame(stream: "BinaryIO", head: "Dict[str, Any]", body: bytes) -> None:
     """An answer with bytes behind it: `size` in the head says how many."""
-    stream.write(b"\n" + _mark + json.dumps(head).encode() + b"\n" + body)
+    stream.write(b"\n" + _mark + dumps(head).encode() + b"\n" + body)
     stream.flush()
 
 
@@ -66,7 +66,7 @@ def read_answer(stream: "BinaryIO", mark: bytes = MARK) -> "Dict[str, Any]":
         if not line:
             raise EOFError("the runner ended without an answer")
         if line.startswith(mark) and line.endswith(b"\n"):
-            answer = json.loads(line[len(mark) :].decode())
+            answer = loads(line[len(mark) :].decode())
             if isinstance(answer, dict):
                 return answer
 

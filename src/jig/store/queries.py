@@ -40,9 +40,9 @@ class Found(Value):
         """What happened so far, as the machine tells it; a run whose supervisor died is found out here."""
         run = runs.fold(events.read(self.folder.events))
         if self.machine.remote:
-            if not run.final or not os.path.exists(os.path.join(self.folder.path, "outputs.json")):
-                if not self.bring():
-                    raise StoreError(f"the run {self.id} never began: its submit was killed before", "submit it again")
+            whole = run.final and os.path.exists(os.path.join(self.folder.path, "outputs.json"))
+            if not whole and not self.bring():
+                raise StoreError(f"the run {self.id} never began: its submit was killed before", "submit it again")
             return runs.fold(events.read(self.folder.events))
         if not run.final and self.machine.ask("status", run=self.id)["status"] == "ended":
             run = runs.fold(events.read(self.folder.events))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from jig.runner.folder import Home, make_private
+from jig.runner.quick_json import dumps, loads
 from jig.system import lock
 from jig.values import Value
 
@@ -57,7 +57,7 @@ def reserve(home: Home, runs: str, project: str) -> Reserved:
                 break
             except FileExistsError:
                 milliseconds += 1
-        order.write(json.dumps([number + 1, run_id, folder]).encode() + b"\n")
+        order.write(dumps([number + 1, run_id, folder]).encode() + b"\n")
     return Reserved(run_id, number + 1, created, folder)
 
 
@@ -66,7 +66,7 @@ def adopt(home: Home, folder: str) -> None:
     with open(home.order, "a+b") as order:
         lock(order.fileno())
         number, _ = _last(order)
-        order.write(json.dumps([number + 1, os.path.basename(folder), folder]).encode() + b"\n")
+        order.write(dumps([number + 1, os.path.basename(folder), folder]).encode() + b"\n")
 
 
 def abandoned(folder: str) -> bool:
@@ -99,7 +99,7 @@ def _last(order: BinaryIO) -> tuple[int, int]:
 def parse_line(line: bytes) -> tuple[int, str, str] | None:
     """Number, id and folder of one line of the order file; None for a torn line."""
     try:
-        number, run_id, folder = json.loads(line)
+        number, run_id, folder = loads(line)
     except ValueError:
         return None
     return (number, run_id, folder) if isinstance(number, int) else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from jig.runner import events
 from jig.runner.blobs import BlobStore
 from jig.runner.folder import Home, RunFolder, default_home
+from jig.runner.quick_json import loads
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -112,7 +112,7 @@ def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
 def read_plan(folder: RunFolder) -> dict[str, Any]:
     """plan.json as it stands; FileNotFoundError when there is no run here."""
     with open(folder.plan, "rb") as file:
-        data = json.loads(file.read())
+        data = loads(file.read())
     if not isinstance(data, dict):
         raise ValueError("plan.json is not an object")
     return data
@@ -131,7 +131,7 @@ def read_metrics(path: str, offset: int = 0) -> Iterator[tuple[dict[str, Any], i
                 return
             offset += len(line)
             try:
-                entry = json.loads(line)
+                entry = loads(line)
             except (ValueError, RecursionError):
                 continue
             if isinstance(entry, dict) and isinstance(entry.get("values"), dict):

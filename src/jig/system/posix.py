@@ -4,6 +4,8 @@ import fcntl
 import os
 import sys
 
+from jig.system import quick_signal as signal
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Dict, List, Set
@@ -91,16 +93,12 @@ def reap() -> bool:
 
 def end(pid: int) -> bool:
     """Ask a process to end; False when it is not ours to ask."""
-    import signal  # here and below: the client, which signals nobody, does not pay for it
-
     # A stopped process could not even hear the first.
     return _send(pid, signal.SIGTERM) and _send(pid, signal.SIGCONT)
 
 
 def kill(pid: int) -> bool:
     """Kill a process; False when it is not ours to kill."""
-    import signal
-
     return _send(pid, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Starting a runner on this computer with pipes to it, out of the terminal's reach."""
+"""Starting a program on this computer with pipes to it, out of the terminal's reach."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str], errors: int | None = None) -> tuple[int, int, int]:
     """Start a program; returns its pid, a descriptor to write to it, and one to read. stderr goes to `errors`, or on.
 
-    It is in a process group of its own: Ctrl-C at the terminal is for the client, not for the runner.
+    It is in a process group of its own: Ctrl-C at the terminal is for the client, not for the program.
     """
     if sys.platform == "win32":
         return _spawn_windows(argv, environ)
@@ -24,7 +24,7 @@ def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str], errors: int |
         moves.append((os.POSIX_SPAWN_DUP2, errors, 2))
     try:
         # Not subprocess: importing it costs more than starting the program does.
-        pid = os.posix_spawn(argv[0], argv, environ, file_actions=moves, setpgroup=0)
+        pid = os.posix_spawnp(argv[0], argv, environ, file_actions=moves, setpgroup=0)
     except OSError:
         os.close(to_child)
         os.close(from_child)

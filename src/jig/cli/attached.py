@@ -1,0 +1,150 @@
+"""`jig computetarget check, detach`: machines that are attached."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from jig.cli.grammar import Option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jig.cli.grammar import Args
+    from jig.machines.address import Address
+    from jig.machines.ssh import SshMachine
+    from jig.project import ComputeTarget, Project
+
+REMOVE_KEY = Option(
+    ("--remove-key",), "remove_key", "Log in once more, to remove jig's key from authorized_keys there."
+)
+
+
+def report(facts: dict[str, Any]) -> None:
+    """Tell what was found on a machine, if anything was looked for."""
+    from jig.cli.terminal import human_bytes, plain
+
+    if not facts:
+        return
+    gpus = [f"{gpu['name']}, {gpu['memory.total']}, driver {gpu['driver_version']}" for gpu in facts["gpus"]]
+    logout = {
+        "survive": "go on after logout",
+        "scope": "go on after logout, in a scope of their own",
+        "killed": "ARE KILLED AT LOGOUT: ask an administrator for `loginctl enable-linger`",
+    }
+    rows = [
+        ("machine", f"{facts['host']} ({facts['platform']})"),
+        ("python", facts["python"]),
+        ("GPU", "; ".join(gpus) or "none found (no nvidia-smi)"),
+        ("disk", f"{human_bytes(facts['free_bytes'])} free for {facts['home']}"),
+        ("docker", facts["docker"]),
+        ("runs", logout[facts["logout"]]),
+    ]
+    print(plain(rows))
+
+
+def login_of(target: ComputeTarget) -> Address | None:
+    """The login that a .compute file names, if any."""
+    from jig.machines.address import Address
+
+    return Address.parse(target.username or "", target.address) if target.address is not None else None
+
+
+def _machine(args: Args) -> tuple[Project, ComputeTarget, SshMachine]:
+    from jig.errors import UsageError
+    from jig.machines.ssh import machine
+    from jig.project import Project
+
+    project = Project.find(os.getcwd())
+    target = project.compute_target(args.text("name") or args.required("word"))
+    if target.address is None:
+        raise UsageError(f"{target.name} is of type {target.kind}: there is no machine to reach")
+    return project, target, machine(target)
+
+
+def check(args: Args) -> int:
+    """Look around on a machine again."""
+    from jig.machines.attach import write_json
+    from jig.machines.authorized_keys import run, usual
+    from jig.machines.ssh_errors import check_attached
+
+    _, target, machine = _machine(args)
+    tell_unused_password(target)
+    check_attached(target)
+    failure = run(machine, usual(machine), "exit")  # past the kept connection: whether a new one would stand
+    if failure is not None:
+        raise failure
+    facts = machine.ask("probe")["probe"]
+    write_json(os.path.join(machine.folder, "facts.json"), facts)
+    print(f"host key: {machine.fingerprint()}")
+    report(facts)
+    return 0
+
+
+def tell_unused_password(target: ComputeTarget) -> None:
+    """Say that a password in the file, old or new, does nothing."""
+    from jig.machines.ssh_errors import unused_password
+
+    said = unused_password(target)
+    if said:
+        print(f"note: {said}", file=sys.stderr)
+
+
+def detach(args: Args) -> int:
+    """Forget a machine: the key and host key kept for it here, and its two files."""
+    import shutil
+
+    from jig.errors import UsageError
+    from jig.machines.authorized_keys import left_behind
+
+    project, target, machine = _machine(args)
+    others = [project.compute_target(other) for other in project.target_names() if other != target.name]
+    sharing = [other.name for other in others if login_of(other) == machine.address]
+    public = _public_key(machine)
+    if args.flag("remove_key"):
+        if sharing:
+            raise UsageError(
+                f"{', '.join(sharing)} logs in with the key of {machine.address} too",
+                f"detach that first:  jig computetarget detach {sharing[0]}",
+            )
+        _remove_key(machine, public)
+    if sharing:
+        print(f"the key of {machine.address} stays: {', '.join(sharing)} uses it")
+    elif os.path.isdir(machine.folder):
+        machine.hang_up()
+        shutil.rmtree(machine.folder)
+        print(f"{machine.address} is forgotten here, for every project; runs that were brought home stay in the record")
+        if public and not args.flag("remove_key"):
+            print(left_behind(machine, public))
+    for suffix in (".runconfig", ".compute"):  # in this order: what names the machine goes last
+        path = os.path.join(project.root, "aml_config", target.name + suffix)
+        if os.path.exists(path):
+            os.unlink(path)
+            print(f"deleted {os.path.relpath(path)}")
+    return 0
+
+
+def _public_key(machine: SshMachine) -> str:
+    """The line of the key that was made for this machine; empty when there is none."""
+    try:
+        with open(machine.key + ".pub") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _remove_key(machine: SshMachine, public: str) -> None:
+    """Take our key's line out of authorized_keys there; when that fails nothing is detached."""
+    from jig.machines.authorized_keys import take_out, usual
+
+    if not public:
+        print(f"jig made no key for {machine.address}: there is no line to remove")
+        return
+    failure = take_out(machine, usual(machine), (public,))
+    if failure is not None:
+        failure.hint = "try again when it can be reached; without --remove-key it is forgotten here alone"
+        raise failure
+    print(
+        f"removed the line of jig's key from ~/.ssh/authorized_keys of {machine.address.user} on {machine.address.host}"
+    )
