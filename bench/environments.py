@@ -68,8 +68,9 @@ def _ready(distribution: str, stamp: str, *wanted: str) -> Venv:
     if not read(noted).startswith(sys.version):
         subprocess.run((sys.executable, "-m", "venv", "--clear", venv.path), check=True)
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    pip = (venv.program("python"), "-m", "pip", "--quiet", "--quiet", "--disable-pip-version-check")
-    subprocess.run((*pip, "install", "--compile", *wanted), env=environ, check=True)
+    pip = (venv.program("python"), "-m", "pip", "--quiet", "--quiet", "--disable-pip-version-check", "install")
+    subprocess.run((*pip, "--upgrade", "pip"), check=True)  # an old one writes slower commands
+    subprocess.run((*pip, "--compile", *wanted), env=environ, check=True)
     write(noted, stamp)
     return venv
 

@@ -1,4 +1,4 @@
-"""One figure: two times, their ratio, and the bar that the ratio is held to."""
+"""One figure: two times (or two sizes), their ratio, and the bar that the ratio is held to."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Figure(NamedTuple):
     other: str
     other_s: float
     bar: float | None = None
+    is_size: bool = False  # both are bytes, not seconds
     faster: bool = False  # the bar is how many times faster we are at least, and not how many times slower at most
 
     @property
@@ -30,7 +31,8 @@ class Figure(NamedTuple):
 
     def line(self) -> str:
         """The figure for a person."""
-        ours, other = f"{self.ours} {duration(self.ours_s)}", f"{self.other} {duration(self.other_s)}"
+        shown = size if self.is_size else duration
+        ours, other = f"{self.ours} {shown(self.ours_s)}", f"{self.other} {shown(self.other_s)}"
         line = f"{self.name:<10}{ours:<32}{other:<30}{self.ratio:6.2f}x  "
         if self.bar is None:
             return line + "no bar"
@@ -44,3 +46,8 @@ def duration(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def size(in_bytes: float) -> str:
+    """Three digits, in megabytes."""
+    return f"{in_bytes / 1e6:.3g} MB"

@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 
+import building
 import environments
 import listing
 import logging_cost
@@ -29,6 +30,7 @@ FIGURES = {
     "listing": listing.measure,
     "snapshot": snapshots.measure,
     "printing": printing.measure,
+    "building": building.measure,
     "ssh": ssh.measure,
 }
 

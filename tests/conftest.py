@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import jig.cli
+from tests.conda_channel import channel, channel_server  # noqa: F401
 
 SOURCE = Path(jig.cli.__file__).parents[2]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -25,7 +25,7 @@ LAYERS = [
     ("plan", "spec", "spawn"),
     ("environments",),
     ("project",),
-    ("errors", "values"),
+    ("errors", "values", "digest"),
     ("runner",),
     ("system",),
     ("track", "script", ""),
@@ -119,7 +119,8 @@ print("imported", len(sys.argv) - 1, sys.modules["jig.system"].lock.__module__)
 """
 # The other systems' own modules, and those of the runner that fork: they live on the machine, not in the client.
 NOT_THERE = ("system.posix", "system.linux", "system.darwin", "runner.guard", "runner.supervise", "runner.uv_build")
-NOT_THERE += ("runner.__main__", "runner.probe")
+NOT_THERE += ("runner.__main__", "runner.probe", "runner.env_build", "runner.conda_build", "runner.rattler_python")
+NOT_THERE += ("runner.old_pip", "runner.reach")
 
 
 def test_the_client_imports_where_unix_modules_do_not_exist():

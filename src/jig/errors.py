@@ -4,6 +4,7 @@
     ├── UsageError        a mistake on the command line; exit code 2
     ├── ProjectError      faults in the project's files, all of them at once
     ├── SnapshotError     the code could not be frozen
+    ├── PackagesError     the packages that a run needs cannot be had
     ├── StoreError        a run or the record could not be found, read or written
     └── MachineError      the machine, or the runner on it, could not be reached or refused
 
@@ -36,6 +37,10 @@ class UsageError(JigError):
 
 class SnapshotError(JigError):
     """The project's code could not be frozen."""
+
+
+class PackagesError(JigError):
+    """The packages that a run needs do not fit together, or cannot be had."""
 
 
 class StoreError(JigError):

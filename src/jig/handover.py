@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 
+from jig.digest import name_of
 from jig.errors import SnapshotError
 from jig.runner import wire
 from jig.runner.folder import default_home, make_private
@@ -14,7 +16,7 @@ from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from jig import environments
@@ -33,15 +35,26 @@ def on_machine(environment: environments.Environment, machine: Machine, store: B
     Another machine that has none may ask for ours, as a blob, if it is of the same kind as this one.
     """
     request = environment.to_json()
-    if environment.kind != "uv":
+    if environment.kind == "user":
         return request
     from jig.environments.uv import find_uv
 
     program = find_uv()
     if not machine.remote:
         request["uv_path"] = program
-    elif program and store is not None and machine.fits_programs():
-        request["uv_blob"] = _blob_of(program, store)
+        if environment.kind == "conda":
+            request["rattler_python"] = sys.executable
+    elif store is not None and machine.fits_programs():
+        if program:
+            request["uv_blob"] = _blob_of(program, store)
+        if environment.kind == "conda":
+            from jig.environments.solve import rattler_archive
+
+            request["rattler_blob"] = _blob_of(rattler_archive(), store)
+    if store is not None:
+        for _, path in environment.files:
+            _blob_of(path, store)
+        request["fetches"] = machine.remote  # we can download what it does not reach
     return request
 
 
@@ -72,12 +85,10 @@ class Leaving:
     """
 
     def __init__(self, machine: Machine, folder: str, root: str, plan: Plan) -> None:
-        from binascii import crc32
-
         self._folder = folder
         self._snapshot = plan.snapshot.id
-        key = crc32(os.fsencode(f"{machine.runs_folder()} {root}"))
-        self._sent_before = os.path.join(default_home(), "cache", f"sent-{key:08x}")
+        key = name_of(os.fsencode(f"{machine.runs_folder()} {root}"), 6)
+        self._sent_before = os.path.join(default_home(), "cache", f"sent-{key}")
         self._lock = os.open(os.path.join(folder, ON_ITS_WAY), os.O_RDWR | os.O_CREAT, 0o644)
         lock(self._lock)
         with open(os.path.join(folder, "plan.json.new"), "w") as file:
@@ -145,14 +156,30 @@ class HeldCtrlC:
 
 
 class Sender:
-    """The client's side of a conversation in which the runner asks for blobs."""
+    """The client's side of a conversation in which the runner asks for what it misses.
 
-    def __init__(self, pipe: Pipe, store: BlobStore, entries: list[list[Any]], root: str, far: bool) -> None:
+    Blobs; which conda packages fit together there; and the packages' files, where it cannot get them itself.
+    """
+
+    def __init__(
+        self,
+        pipe: Pipe,
+        store: BlobStore,
+        entries: list[list[Any]],
+        root: str,
+        far: bool,
+        solve: Callable[[str, dict[str, str]], list[dict[str, Any]]],
+        fetch: Callable[[list[dict[str, Any]], dict[str, Any]], list[tuple[str, str]]],
+    ) -> None:
         self._pipe = pipe
         self._store = store
         self._entries = entries
         self._root = root
         self._far = far
+        self._solve = solve
+        self._fetch = fetch
+        self._records: list[dict[str, Any]] = []
+        self._fetched: set[str] = set()
 
     def deliver(self, request: dict[str, Any], offered: Sequence[str] = ()) -> HeldCtrlC:
         """Send the request and what the runner asks for, until it has taken the run in."""
@@ -161,14 +188,30 @@ class Sender:
             self._pipe.send({**request, "offered": bool(offered)})
             if offered:
                 self.send(offered)
-            while missing := self._pipe.answer().get("missing"):
-                held.release()  # files are still to be sent: nothing has begun, and all can be dropped
-                self.send(missing)
+            while self.asked(answer := self._pipe.answer()):
+                held.release()  # something is still to be sent: nothing has begun, and all can be dropped
+                self.give(answer)
                 held = HeldCtrlC()
         except BaseException:
             held.drop()
             raise
         return held
+
+    def asked(self, answer: dict[str, Any]) -> bool:
+        """Whether the answer is a question."""
+        return "missing" in answer or "solve" in answer or "fetch" in answer
+
+    def give(self, answer: dict[str, Any]) -> None:
+        """Send what it asks for."""
+        if "missing" in answer:
+            self.send(answer["missing"])
+        elif "solve" in answer:
+            self._records = self._solve(answer["solve"]["platform"], answer["solve"]["virtual"])
+            self._pipe.send({"solved": self._records})
+        else:
+            files = self._fetch(self._records, answer["fetch"])
+            self._fetched = {blob for _, blob in files}
+            self._pipe.send({"fetched": files})
 
     def send(self, names: Sequence[str]) -> None:
         """Send blobs; when the runner has given up meanwhile, its next answer says why."""
@@ -178,8 +221,7 @@ class Sender:
         sent, writing_s, write = 0, 0.001, self._pipe.write
         try:
             for name in names:
-                self._restore(name, by_name.get(name))
-                place = self._store.place(name)
+                place = self._place(name, by_name.get(name))
                 size = os.path.getsize(place)
                 # The first megabytes go packed; where they go faster than packing pays for, the rest goes plain.
                 packed = self._far and (sent < PACKED_BYTES or sent / writing_s < PACKED_BYTES_PER_S)
@@ -190,6 +232,15 @@ class Sender:
             wire.write_blobs_end(write)
         except BrokenPipeError:
             return
+
+    def _place(self, name: str, entry: list[Any] | None) -> str:
+        """Where the bytes of a blob lie."""
+        if name in self._fetched:
+            from jig.environments import download
+
+            return download.place(name)
+        self._restore(name, entry)
+        return self._store.place(name)
 
     def _restore(self, name: str, entry: list[Any] | None) -> None:
         """A blob that was collected since its file was last hashed is read again, if the file is still the same."""

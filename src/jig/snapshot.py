@@ -6,6 +6,7 @@ import os
 import stat
 import time
 
+from jig.digest import name_of
 from jig.errors import SnapshotError
 from jig.ignore import ENVIRONMENT_MARKS, NEVER, NEVER_AT_TOP, Rules
 from jig.runner import manifest
@@ -307,6 +308,4 @@ def _write_cache(path: str, cached: dict[str, Any]) -> None:
 
 def cache_path(home: str, root: str) -> str:
     """Where the cache of this project lies under the jig home: nothing is written into the project itself."""
-    import zlib
-
-    return os.path.join(home, "cache", "snapshot", f"{zlib.crc32(os.fsencode(root)):08x}.json")
+    return os.path.join(home, "cache", "snapshot", f"{name_of(os.fsencode(root), 6)}.json")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jig import environments, snapshot, targets
+    from jig.environments.lock import Lock
     from jig.handover import HeldCtrlC
     from jig.plan import Plan
     from jig.runner.blobs import BlobStore
@@ -46,6 +47,7 @@ class Decided(Value):
 
     spec: RunSpec
     environment: environments.Environment
+    lock: Lock | None
     secrets: dict[str, str]
 
 
@@ -70,16 +72,17 @@ class Submitted(Value):
 
 
 class Teller(Value):
-    """How a submit speaks while it works: warnings, and bytes read of bytes to read."""
+    """How a submit speaks while it works: warnings, what it is doing, and bytes read of bytes to read."""
 
     warn: Callable[[str], None] = lambda text: None
+    note: Callable[[str], None] = lambda text: None
     progress: Callable[[int, int], None] = lambda done, total: None
 
 
 def decide(wanted: Wanted) -> Decided:
     """Weigh command line against files; every mistake that can be found without work is found here."""
     project = Project.find(wanted.folder)
-    config, target, environment = _environment(project, wanted)
+    config, target, environment, lock = _environment(project, wanted)
     if wanted.spark_file is not None:
         config = config._replace(spark_file=_in_project(project, wanted.spark_file))
     script, arguments = command_line(config, wanted.script, wanted.arguments)
@@ -93,11 +96,13 @@ def decide(wanted: Wanted) -> Decided:
             )
         secrets[name] = os.environ[name]
     spec = RunSpec(project.name, project.root, config, target, script, arguments)
-    return Decided(spec, environment, secrets)
+    return Decided(spec, environment, lock, secrets)
 
 
-def _environment(project: Project, wanted: Wanted) -> tuple[RunConfig, ComputeTarget, environments.Environment]:
-    """Run configuration, target and environment: what `submit` and `prepare` decide alike."""
+def _environment(
+    project: Project, wanted: Wanted
+) -> tuple[RunConfig, ComputeTarget, environments.Environment, Lock | None]:
+    """Run configuration, target, environment and its lock: what `submit` and `prepare` decide alike."""
     config = project.run_config(wanted.run_config.removesuffix(".runconfig"))
     if wanted.conda_file is not None:
         config = config._replace(conda_file=_in_project(project, wanted.conda_file), conda_file_named=True)
@@ -108,7 +113,15 @@ def _environment(project: Project, wanted: Wanted) -> tuple[RunConfig, ComputeTa
     # Where the person manages the environment the conda file has no say, as in the original.
     managed = target.managed
     conda = project.conda(config.conda_file, config.conda_file_named) if managed else CondaSpec(config.conda_file)
-    return config, target, environments.decide(target, conda, config.prepare_environment)
+    environment = environments.decide(target, conda, config.prepare_environment, project.root)
+    locked = environments.lock_path(os.path.join(project.root, config.conda_file))
+    if not managed or not os.path.exists(locked):
+        return config, target, environment, None
+    from jig.environments.lock import read
+
+    lock = read(locked)
+    fits = lock is not None and lock.fits(environment)
+    return config, target, lock.applied(environment) if lock is not None and fits else environment, lock
 
 
 def _in_project(project: Project, path: str) -> str:
@@ -156,6 +169,7 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
     Nothing is left when it fails, or when Ctrl-C comes before the whole plan is handed over.
     """
     decided = decide(wanted)
+    _tell_of_lock(decided.environment, decided.lock, teller.warn)
     home = Home(default_home())
     machine = machines.for_target(decided.spec.target)
     while True:
@@ -195,24 +209,65 @@ def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     from jig.runner.blobs import BlobStore
 
     project = Project.find(wanted.folder)
-    config, target, environment = _environment(project, wanted)
+    config, target, environment, lock = _environment(project, wanted)
+    _tell_of_lock(environment, lock, tell)
     machine = machines.for_target(target)
     store = BlobStore(Home(default_home()).blobs)
     pipe = machine.open("prepare")
     try:
         request = handover.on_machine(environment, machine, store)
         pipe.send({"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"})
+        solve, fetch = _solver(environment, lock, tell), _fetcher(environment, tell)
+        sender = handover.Sender(pipe, store, [], project.root, machine.remote, solve, fetch)
         while True:
             answer = pipe.answer()
             if "python" in answer:
                 return environment.kind != "user", str(answer["python"])
             if "missing" in answer:
-                tell(f"sending uv to {machine.name}")
-                handover.Sender(pipe, store, [], project.root, machine.remote).send(answer["missing"])
+                tell(f"sending what {machine.name} needs for that")
+            if sender.asked(answer):
+                sender.give(answer)
             else:
                 tell(answer["note"])
     finally:
         pipe.close()
+
+
+def _tell_of_lock(environment: environments.Environment, lock: Lock | None, warn: Callable[[str], None]) -> None:
+    if lock is not None and not environment.locked:
+        warn("the lock does not fit the conda file any more and is not used; make it again:  jig environment lock")
+
+
+def _solver(
+    environment: environments.Environment, lock: Lock | None, tell: Callable[[str], None]
+) -> Callable[..., list[dict[str, Any]]]:
+    """Finds out which conda packages fit together on a machine, when that one asks."""
+
+    def solve(platform: str, virtual: dict[str, str]) -> list[dict[str, Any]]:
+        if lock is not None and environment.locked:
+            misfit = lock.misfit(platform, virtual)
+            if not misfit:
+                found: list[dict[str, Any]] = lock.conda[platform]["records"]
+                return found
+            tell(f"{misfit}: the conda packages are chosen anew")
+        from jig.environments import solve
+
+        return solve.solve(environment, platform, virtual, tell)
+
+    return solve
+
+
+def _fetcher(
+    environment: environments.Environment, tell: Callable[[str], None]
+) -> Callable[..., list[tuple[str, str]]]:
+    """Downloads the files of the packages for a machine that cannot, when that one asks."""
+
+    def fetch(records: list[dict[str, Any]], question: dict[str, Any]) -> list[tuple[str, str]]:
+        from jig.environments import fetch
+
+        return fetch.fetch(environment, records, question, tell)
+
+    return fetch
 
 
 def _freeze(
@@ -270,7 +325,9 @@ def _hand_over(
             "followed": wanted.followed,
         }
         root = decided.spec.project_root
-        sender = handover.Sender(pipe, store, frozen.entries, root, machine.remote)
+        solve = _solver(decided.environment, decided.lock, teller.note)
+        fetch = _fetcher(decided.environment, teller.note)
+        sender = handover.Sender(pipe, store, frozen.entries, root, machine.remote, solve, fetch)
         if not machine.remote:
             return plan, sender.deliver(request)
         leaving = handover.Leaving(machine, reserved.folder, root, plan)

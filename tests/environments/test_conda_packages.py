@@ -105,33 +105,3 @@ def test_a_build_of_python_is_refused() -> None:
     with pytest.raises(LineRefused) as refused:
         request("python=3.11.7=h955ad1f_0")
     assert refused.value.fix == "write `python=3.11.7`"
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("numpy", "numpy"),
-        ("numpy=*", "numpy"),
-        ("numpy=1.2", "numpy==1.2.*"),
-        ("numpy 1.2", "numpy==1.2.*"),
-        ("numpy=1.2.*", "numpy==1.2.*"),
-        ("numpy==1.2", "numpy==1.2"),
-        ("numpy=1.26.4", "numpy==1.26.4"),
-        ("numpy=1.26.4=py311h64a7726_0", "numpy==1.26.4"),
-        ("numpy>=1.2,<2", "numpy>=1.2,<2"),
-        ("conda-forge::pytorch=2.1", "torch==2.1.*"),
-        ("tensorflow-gpu=1.4.1", "tensorflow[and-cuda]==1.4.1"),
-        ("numpy[version='>1']", "numpy"),
-    ],
-)
-def test_a_conda_package_is_refused_with_the_pip_line(text: str, line: str) -> None:
-    refused = conda_packages.unbuildable(text, conda_packages.parse(text))
-    assert refused.message == (
-        f"`{text}` is a conda package, and this version of jig does not build those yet: only `python` and pip packages"
-    )
-    assert refused.fix == f"write it as a pip package:\n          - pip:\n            - {line}"
-
-
-def test_cuda_has_no_pip_line() -> None:
-    refused = conda_packages.unbuildable("cudatoolkit=11.8", conda_packages.parse("cudatoolkit=11.8"))
-    assert refused.fix == "leave it out: the pip packages that need CUDA's libraries bring them along"

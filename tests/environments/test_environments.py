@@ -29,6 +29,10 @@ def test_an_environment_goes_through_json() -> None:
         "requirements": ["six", "numpy>=1"],
         "options": ["--pre"],
         "prepare": False,
+        "channels": [],
+        "packages": [],
+        "locked": "",
+        "files": [],
     }
     assert Environment.from_json(environment.to_json()) == environment
     assert Environment.from_json({**environment.to_json(), "uv_path": "/bin/uv"}) == environment
@@ -38,4 +42,4 @@ def test_a_kind_is_imported_when_it_is_decided() -> None:
     code = "import sys, jig.environments; print([m for m in sys.modules if m.startswith('jig.environments.')])"
     said = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert said == "[]\n"
-    assert sorted(environments.KINDS) == ["user", "uv"]
+    assert sorted(environments.KINDS) == ["conda", "user", "uv"]

@@ -60,7 +60,7 @@ def test_the_last_index_counts_and_further_ones_keep_their_order() -> None:
     )
 
 
-OTHER_FILE = "the environment is what this file says, and another file could change unseen"
+OTHER_FILE = "only `-r` may name another file"
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,10 @@ OTHER_FILE = "the environment is what this file says, and another file could cha
             "`-e` cannot stand here: an editable install ties the environment to a folder that changes",
             "keep the code in the project folder, where the script can import it, or name a wheel by its URL",
         ),
-        ("-r more.txt", f"`-r` cannot stand here: {OTHER_FILE}", "write the lines of that file here"),
         (
-            "--requirement=more.txt",
-            f"`--requirement` cannot stand here: {OTHER_FILE}",
-            "write the lines of that file here",
+            "-r more.txt",
+            "`-r more.txt`: there is no such file in the project",
+            "name it from the conda file's folder",
         ),
         ("-c limits.txt", f"`-c` cannot stand here: {OTHER_FILE}", "write the versions of that file here"),
         (
@@ -114,3 +113,28 @@ def test_what_uv_cannot_be_given_is_refused(entry: str, message: str, fix: str) 
     with pytest.raises(LineRefused) as refused:
         read(entry)
     assert (refused.value.message, refused.value.fix) == (message, fix)
+
+
+def test_another_file_is_read_in_its_place(tmp_path):
+    (tmp_path / "more.txt").write_text("# versions\nnumpy>=1 \\\n  ,<2\n\n-r deeper.txt\n--pre\n")
+    (tmp_path / "deeper.txt").write_text("six\n")
+    pip = PipList(("/nowhere", str(tmp_path)))
+    pip.add("-r more.txt")
+    assert (pip.requirements, pip.options) == (("numpy<2,>=1", "six"), ("--pre",))
+
+
+def test_files_that_name_each_other_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("-r a.txt\n")
+    with pytest.raises(LineRefused, match="files that name each other 5 deep"):
+        PipList((str(tmp_path),)).add("-ra.txt")
+
+
+def test_a_wheel_of_the_project_goes_by_its_content(tmp_path):
+    (tmp_path / "my wheels").mkdir()
+    wheel = tmp_path / "my wheels" / "x-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"content")
+    pip = PipList((str(tmp_path),))
+    pip.add("./my wheels/x-1.0-py3-none-any.whl")
+    digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
+    assert pip.requirements == (f"{{files}}/{digest}/x-1.0-py3-none-any.whl",)
+    assert pip.files == {digest: f"{tmp_path}/./my wheels/x-1.0-py3-none-any.whl"}

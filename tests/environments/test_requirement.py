@@ -61,13 +61,13 @@ def test_a_requirement_has_one_way_of_writing(text: str, wanted: str) -> None:
         ("x @ wheels/x.whl", "`x @ wheels/x.whl`: `wheels/x.whl` is not a URL", "write `x @ https://…`"),
         (
             "./x.whl",
-            "`./x.whl` is a relative path, and the environment is not built in the project folder",
-            "write a URL, or the full path of a wheel on the machine that runs it",
+            "`./x.whl` is a relative path, and there is no such file in the project",
+            "write the path of a wheel from the conda file's folder, a URL, or a full path on the machine",
         ),
         (
             "x-1.0-py3-none-any.whl",
-            "`x-1.0-py3-none-any.whl` is a relative path, and the environment is not built in the project folder",
-            "write a URL, or the full path of a wheel on the machine that runs it",
+            "`x-1.0-py3-none-any.whl` is a relative path, and there is no such file in the project",
+            "write the path of a wheel from the conda file's folder, a URL, or a full path on the machine",
         ),
         (
             "/home/me/package",

@@ -1,12 +1,23 @@
+import configparser
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from jig.runner.pip_settings import PipSettingsUnreadable, read_settings, uv_environment, uv_lines
+from jig.runner.pip_settings import (
+    PipSettingsUnreadable,
+    file_url_path,
+    quick_sections,
+    read_settings,
+    uv_environment,
+    uv_lines,
+)
 
 BEST = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-NO_FILES = {"PIP_CONFIG_FILE": os.devnull}
+NO_FILES = {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1"}
 
 
 def added(environ: dict[str, str], *options: str, home: str = "/home/me") -> dict[str, str]:
@@ -105,6 +116,7 @@ def test_the_index_of_the_conda_file_replaces_every_index() -> None:
     given = uv_environment(environ, "/home/me", ("--index-url https://f", "--extra-index-url https://g"))
     assert {name: value for name, value in given.items() if name.startswith("UV_")} == {
         **BEST,
+        "UV_NO_CONFIG": "1",
         "UV_DEFAULT_INDEX": "https://f",
         "UV_INDEX": "https://g",
     }
@@ -242,3 +254,64 @@ def test_the_environment_itself_is_kept() -> None:
     before = dict(environ)
     assert uv_environment(environ, "/home/me") == {**environ, **BEST, "UV_DEFAULT_INDEX": "https://p"}
     assert environ == before
+
+
+def test_constraints_are_passed_on() -> None:
+    assert added({"PIP_CONSTRAINT": "~/c.txt /srv/d.txt https://h/e.txt"}) == {
+        **BEST,
+        "UV_CONSTRAINT": "/home/me/c.txt /srv/d.txt https://h/e.txt",
+    }
+    assert added({"PIP_CONSTRAINT": "/p", "UV_CONSTRAINT": "/u"}) == BEST
+
+
+def test_how_packages_may_be_built_becomes_lines() -> None:
+    assert lines({"PIP_ONLY_BINARY": ":all:", "PIP_NO_BINARY": "six,numpy"}) == [
+        "--only-binary :all:",
+        "--no-binary six",
+        "--no-binary numpy",
+    ]
+
+
+def test_the_order_of_indexes_in_uvs_own_file_wins(machine: Machine) -> None:
+    machine.write("home/.config/uv/uv.toml", "# mine\nindex-strategy = 'first-index'\n")
+    assert "UV_INDEX_STRATEGY" not in uv_environment(machine.environ, machine.home)
+    assert (
+        uv_environment({**machine.environ, "UV_NO_CONFIG": "1"}, machine.home)["UV_INDEX_STRATEGY"]
+        == BEST["UV_INDEX_STRATEGY"]
+    )
+    named = machine.write("else.toml", "")
+    given = uv_environment({**machine.environ, "UV_CONFIG_FILE": named}, machine.home)
+    assert given["UV_INDEX_STRATEGY"] == BEST["UV_INDEX_STRATEGY"]
+
+
+INI = ["[global]", "[install]", "[a b]", "[DEFAULT]", "key = v", "key: v", " key=v", "  more", "x-y_z=a=b:c", "# c"]
+INI += ["; c", "   # c", "", "   ", "Key = V", "no value", "=v", ":v", "a = ", "b =", "\tt", "k = v # in", "[x]y", "[]"]
+INI += ["o : p = q", "o = p : q", "e = x ; y", "[global] # c", " [install]", "[install", "x]", "ü = é", "n\u00a0 = 1"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(INI), max_size=8))
+def test_files_are_read_quickly_as_configparser_reads_them(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[str]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "quick.conf"
+    path.write_text("\n".join(["[global]", "first = 1", *rows]), encoding="utf-8")
+    found = quick_sections(str(path))
+    if found is not None:
+        parser = configparser.RawConfigParser()
+        parser.read(path, encoding="utf-8")
+        assert found == {name: dict(parser.items(name)) for name in parser.sections()}
+
+
+def test_an_ordinary_file_is_read_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "pip.conf"
+    path.write_text("[global]\n# mine\nindex-url = https://h\nfind-links =\n    /a\n    /b\n\n[install]\npre: yes\n")
+    assert quick_sections(str(path)) == {
+        "global": {"index-url": "https://h", "find-links": "\n/a\n/b"},
+        "install": {"pre": "yes"},
+    }
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_paths_are_spelled_as_in_urls(path: str) -> None:
+    assert file_url_path(path) == quote(path)

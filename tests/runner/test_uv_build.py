@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -15,6 +16,7 @@ import pytest
 
 from jig.environments.uv import find_uv
 from jig.runner import environment, uv_build
+from jig.runner.blobs import BlobStore
 from jig.runner.environment import EnvironmentFailed
 from tests.runner.wheels import Index, make_wheel, serve
 
@@ -51,7 +53,15 @@ class Machine:
         return environment.ensure(request, str(self.home), str(self.log), self.told.append, stopping)
 
     def left(self) -> list[str]:
-        return sorted(os.listdir(self.home / "envs"))
+        """What is in envs/, with the names of environments written as `ID`."""
+        return sorted(re.sub("[0-9a-f]{32}", "ID", entry) for entry in os.listdir(self.home / "envs"))
+
+    def place(self, *requirements: str) -> Path:
+        return Path(environment.install_root(str(self.home), wanted(*requirements)))
+
+    def steps(self) -> list[str]:
+        """What was told, but for the seconds that it took."""
+        return [text.partition(" in ")[0] if text.startswith("environment ready") else text for text in self.told]
 
     def start(self, request: dict[str, Any], log: Path) -> "subprocess.Popen[str]":
         """Another process that ensures the environment and prints the interpreter."""
@@ -109,15 +119,16 @@ def test_an_environment_is_built_and_then_only_looked_up(
     machine: Machine, links: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python = machine.ensure(wanted("alpha==1.0"))
-    assert python == str(machine.home / "envs" / "ab12" / "bin" / "python")
+    assert python == str(machine.place("alpha==1.0") / "bin" / "python")
     assert version(python) == "1.0"
-    assert machine.told == [MAKING, "resolving", "installing 1 package"]
-    assert machine.left() == ["ab12", "ab12.lock"]
+    assert machine.steps() == [MAKING, "resolving", "installing 1 package", "environment ready"]
+    assert re.fullmatch(r"environment ready in \d+\.\d s(: [a-z]+ \d\.\d(, [a-z]+ \d\.\d)*)?", machine.told[-1])
+    assert machine.left() == ["ID", "ID.lock"]
     assert b"Resolved 1 package" in machine.log.read_bytes()
-    assert [path.name for path in (machine.home / "envs" / "ab12").rglob("requirements.txt")] == []
+    assert list(machine.place("alpha==1.0").rglob("requirements.txt")) == []
     monkeypatch.setenv("PATH", "")
     assert machine.ensure({**wanted("alpha==1.0"), "uv_path": ""}) == python
-    assert len(machine.told) == 3
+    assert len(machine.told) == 4
 
 
 def test_programs_of_the_environment_know_where_they_stand(machine: Machine, links: None) -> None:
@@ -129,7 +140,7 @@ def test_programs_of_the_environment_know_where_they_stand(machine: Machine, lin
 def test_no_requirements_are_an_empty_environment(machine: Machine) -> None:
     python = machine.ensure(wanted())
     assert subprocess.run([python, "-c", "import alpha"], stderr=subprocess.PIPE).returncode == 1
-    assert machine.told == [MAKING]
+    assert machine.steps() == [MAKING, "environment ready"]
 
 
 @pytest.mark.parametrize("name", ["with space", "quo'te\"s", "новый дом", "-dash", "new\nline", "per%20cent,comma;"])
@@ -143,7 +154,7 @@ def test_uv_is_asked_for_what_the_environment_says(machine: Machine, links: None
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$PWD" "$@" "" >> "{said}"\nexec "{find_uv()}" "$@"\n')
     fake.chmod(0o755)
     machine.ensure({**wanted("alpha"), "uv_path": str(fake)})
-    staging = f"{machine.home}/envs/.building-ab12-{HOST}-{os.getpid()}"
+    staging = f"{machine.home}/envs/.building-{machine.place('alpha').name}-{HOST}-{os.getpid()}"
     quiet = ["--color", "never", "--no-progress", ""]
     assert said.read_text().split("\n")[:-1] == [
         *["/", "venv", "--relocatable", f"--python={PYTHON}", f"{staging}/env", *quiet],
@@ -206,6 +217,13 @@ def test_the_best_version_of_all_indexes_is_taken(
         assert version(machine.ensure(wanted("alpha", fingerprint="cd"))) == "3.0"
 
 
+def test_pips_constraints_hold(machine: Machine, links: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "constraints.txt").write_text("alpha<2\n")
+    monkeypatch.setenv("PIP_CONSTRAINT", "~/constraints.txt")
+    monkeypatch.setenv("PIP_ONLY_BINARY", ":all:")
+    assert version(machine.ensure(wanted("alpha"))) == "1.0"
+
+
 def test_a_package_that_does_not_exist_is_named(machine: Machine, links: None) -> None:
     with pytest.raises(EnvironmentFailed) as failed:
         machine.ensure(wanted("alpha", "nosuch"))
@@ -215,7 +233,7 @@ def test_a_package_that_does_not_exist_is_named(machine: Machine, links: None) -
         f"unsatisfiable (the full log is {machine.log})"
     )
     assert str(failed.value) == failed.value.reason
-    assert machine.left() == ["ab12.lock"]
+    assert machine.left() == ["ID.lock"]
     assert not environment.is_prepared(wanted(), str(machine.home))
 
 
@@ -261,14 +279,19 @@ def test_a_home_that_cannot_be_written_is_told(machine: Machine) -> None:
     assert failed.value.reason.startswith(f"the environment could not be built under {machine.home}: ")
 
 
-def test_ten_at_once_build_once(machine: Machine, links: None, tmp_path: Path) -> None:
+def test_ten_at_once_build_once(machine: Machine, index: Index, tmp_path: Path) -> None:
     request = wanted("alpha")
-    processes = [machine.start(request, tmp_path / f"{number}.log") for number in range(10)]
-    said = [process.communicate()[0].splitlines() for process in processes]
-    assert {lines[-1] for lines in said} == {str(machine.home / "envs" / "ab12" / "bin" / "python")}
-    assert [process.returncode for process in processes] == [0] * 10
-    assert sum("resolving" in lines for lines in said) == 1
-    assert machine.left() == ["ab12", "ab12.lock"]
+    index.stall = ".whl"
+    first = machine.start(request, tmp_path / "first.log")
+    assert index.arrived.wait(30)
+    others = [machine.start(request, tmp_path / f"{number}.log") for number in range(9)]
+    assert [process.stdout.readline() for process in others if process.stdout] == [WAITING + "\n"] * 9
+    index.release.set()
+    said = [process.communicate()[0].splitlines() for process in (first, *others)]
+    assert {lines[-1] for lines in said} == {str(machine.place("alpha") / "bin" / "python")}
+    assert [len(lines) for lines in said] == [5, *[1] * 9]
+    assert {process.returncode for process in (first, *others)} == {0}
+    assert machine.left() == ["ID", "ID.lock"]
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -282,15 +305,44 @@ def test_a_killed_builder_leaves_nothing_that_is_used(machine: Machine, index: I
     index.stall = ".whl"
     builder = machine.start(wanted("alpha"), tmp_path / "first.log")
     assert index.arrived.wait(30)
-    left = f".building-ab12-{HOST}-{builder.pid}"
-    assert machine.left() == [left, "ab12.lock"]
+    left = f".building-{machine.place('alpha').name}-{HOST}-{builder.pid}"
+    assert machine.left() == [f".building-ID-{HOST}-{builder.pid}", "ID.lock"]
     builder.send_signal(signal.SIGKILL)
     builder.communicate()
     until(lambda: left not in command_lines())  # uv went with it
     assert not environment.is_prepared(wanted("alpha"), str(machine.home))
     index.stall = ""
     assert version(machine.ensure(wanted("alpha"))) == "1.0"
-    assert machine.left() == ["ab12", "ab12.lock"]
+    assert machine.left() == ["ID", "ID.lock"]
+
+
+def test_an_index_that_goes_away_in_the_middle_is_named(machine: Machine, index: Index) -> None:
+    def leave(path: str) -> None:
+        if path.endswith(".whl"):
+            raise ConnectionResetError("the index goes away")
+
+    index.before = leave
+    with pytest.raises(EnvironmentFailed) as failed:
+        machine.ensure(wanted("alpha"))
+    assert failed.value.reason.startswith("uv could not install the packages: Failed to ")
+    assert f"{index.url}/files/alpha-1.0-py3-none-any.whl" in failed.value.reason
+    assert machine.left() == ["ID.lock"]
+    index.before = lambda path: None
+    assert version(machine.ensure(wanted("alpha"))) == "1.0"
+
+
+def test_a_full_disk_is_told(machine: Machine, links: None, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=True)
+    try:
+        machine.home = small
+        with pytest.raises(EnvironmentFailed) as failed:
+            machine.ensure(wanted("alpha"))
+        assert "No space left on device" in failed.value.reason
+        assert machine.left() == ["ID.lock"]
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 def test_a_build_is_stopped_on_request(machine: Machine, index: Index) -> None:
@@ -298,8 +350,8 @@ def test_a_build_is_stopped_on_request(machine: Machine, index: Index) -> None:
     with pytest.raises(EnvironmentFailed) as failed:
         machine.ensure(wanted("alpha"), index.arrived.is_set)
     assert failed.value.reason == "canceled"
-    assert machine.left() == ["ab12.lock"]
-    assert f"{machine.home}/envs/.building-ab12" not in command_lines()
+    assert machine.left() == ["ID.lock"]
+    assert f"{machine.home}/envs/.building-" not in command_lines()
 
 
 def test_who_waits_says_so_and_can_be_stopped(machine: Machine, index: Index, tmp_path: Path) -> None:
@@ -319,7 +371,7 @@ def test_who_waits_says_so_and_can_be_stopped(machine: Machine, index: Index, tm
     assert builder.stdout is not None
     builder.stdout.close()
     assert machine.told == [WAITING]
-    assert machine.left() == ["ab12", "ab12.lock"]
+    assert machine.left() == ["ID", "ID.lock"]
 
 
 def test_a_callback_that_fails_ends_uv(machine: Machine, index: Index) -> None:
@@ -329,7 +381,7 @@ def test_a_callback_that_fails_ends_uv(machine: Machine, index: Index) -> None:
 
     with pytest.raises(KeyError):
         environment.ensure(wanted("alpha"), str(machine.home), str(machine.log), tell)
-    assert machine.left() == ["ab12.lock"]
+    assert machine.left() == ["ID.lock"]
 
 
 def test_an_environment_whose_interpreter_is_gone_is_built_again(machine: Machine, links: None) -> None:
@@ -338,16 +390,33 @@ def test_an_environment_whose_interpreter_is_gone_is_built_again(machine: Machin
     os.symlink("/nowhere/python", python)
     assert not environment.is_prepared(wanted("alpha"), str(machine.home))
     assert version(machine.ensure(wanted("alpha"))) == "2.0"
-    assert machine.left() == ["ab12", "ab12.lock"]
+    assert machine.left() == ["ID", "ID.lock"]
 
 
 def test_leftovers_of_other_environments_stay(machine: Machine, links: None) -> None:
-    (machine.home / "envs" / f".building-ab12-{HOST}-1" / "env").mkdir(parents=True)
+    name = machine.place("alpha").name
+    (machine.home / "envs" / f".building-{name}-{HOST}-1" / "env").mkdir(parents=True)
     (machine.home / "envs" / f".building-cd34-{HOST}-1").mkdir()
-    (machine.home / "envs" / ".building-ab12-elsewhere-1").mkdir()
+    (machine.home / "envs" / f".building-{name}-elsewhere-1").mkdir()
     machine.ensure(wanted("alpha"))
-    others = [".building-ab12-elsewhere-1", f".building-cd34-{HOST}-1"]
-    assert machine.left() == sorted([*others, "ab12", "ab12.lock"])
+    others = [".building-ID-elsewhere-1", f".building-cd34-{HOST}-1"]
+    assert machine.left() == sorted([*others, "ID", "ID.lock"])
+
+
+def test_a_machine_that_reaches_nothing_uses_what_was_brought(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    wheels = [make_wheel(machine.wheels, name, "1.0") for name in ("alpha", "beta")]
+    store = BlobStore(str(machine.home / "blobs"))
+    brought = [[wheel.name, store.put(wheel.read_bytes())] for wheel in wheels]
+    line = "beta @ https://127.0.0.1:1/beta-1.0-py3-none-any.whl?sig=s#egg=beta"
+    python = machine.ensure({**wanted("alpha", line), "brought": brought})
+    assert (version(python), version(python, "beta")) == ("1.0", "1.0")
+    with pytest.raises(EnvironmentFailed) as failed:
+        machine.ensure({**wanted("alpha", fingerprint="cd"), "brought": [["gone.whl", "0" * 64]]})
+    assert failed.value.reason == "gone.whl, which came with the run, is no longer on this machine: submit again"
 
 
 def test_variables_that_would_mislead_uv_are_left_out(

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from jig.runner.uv_output import Said, explain
@@ -65,18 +63,31 @@ def test_the_last_error_is_one_sentence(text: str, sentence: str) -> None:
     assert explain(text) == sentence
 
 
-def test_steps_are_told_once_and_only_when_their_line_is_whole(tmp_path: Path) -> None:
-    log, told = tmp_path / "log", []
-    log.write_bytes(b"Resolved 9 packages in an earlier run\n")
-    said = Said(str(log), log.stat().st_size, told.append)
-    with open(log, "ab", buffering=0) as file:
-        file.write(b"Using Python 3.11.7 environment\nResolved 1 pack")
-        said.follow()
-        assert told == []
-        file.write(b"age in 3ms\nResolved 12 packages in 3ms\n")
-        said.follow()
-        said.follow()
-        assert told == ["installing 1 package", "installing 12 packages"]
-        file.write("Downloading torch (166.1MiB)\n   Building bad @ file:///x\n\xff × \n".encode("latin-1", "replace"))
-        said.follow()
-    assert told[2:] == ["downloading torch (166.1MiB)", "building bad @ file:///x"]
+def test_steps_are_told_when_their_line_is_whole() -> None:
+    told: list[str] = []
+    progress: list[str] = []
+    said = Said(told.append, progress.append)
+    said.hear(b"Using Python 3.11.7 environment\nResolved 1 pack")
+    assert told == []
+    said.hear(b"age in 3ms\nResolved 12 packages in 1m 02s\n")
+    assert told == ["installing 1 package", "installing 12 packages"]
+    said.hear("   Building bad @ file:///x\n\xff × \n".encode("latin-1", "replace"))
+    assert told[2:] == ["building bad @ file:///x"]
+    said.hear(b"Prepared 12 packages in 6.33s\nInstalled 12 packages in 297ms\n + six==1.17.0\n")
+    assert said.steps == [("resolve", 0.003), ("resolve", 62.0), ("download", 6.33), ("install", 0.297)]
+    assert (said.packages, progress) == (12, [])
+
+
+def test_large_downloads_are_counted() -> None:
+    progress: list[str] = []
+    said = Said(lambda text: None, progress.append)
+    said.hear(b"Downloading torch (1.5GiB)\nDownloading pandas (11.8MiB)\n")
+    said.hear(b" Downloaded pandas\n")
+    said.hear(b"Downloading cpython-3.12.1-linux-x86_64-gnu (download) (28.0MiB)\n")
+    said.hear(b" Downloaded torch\n")
+    assert progress == [
+        "downloading: 0 of 2 large files are here, 0 of 1548 MiB",
+        "downloading: 1 of 2 large files are here, 12 of 1548 MiB",
+        "downloading: 1 of 3 large files are here, 12 of 1576 MiB",
+        "downloading: 2 of 3 large files are here, 1548 of 1576 MiB",
+    ]

@@ -10,14 +10,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def make_wheel(folder: Path, name: str, version: str, program: bool = False) -> Path:
+def make_wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    program: bool = False,
+    requires: "tuple[str, ...]" = (),
+    needs_python: str = "",
+) -> Path:
     """A wheel with one module `name`, and with a program of that name on demand; both print the version."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr(f"{name}.py", f"VERSION = {version!r}\n\n\ndef main():\n    print(VERSION)\n")
-        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        needs = f"Requires-Python: {needs_python}\n" if needs_python else ""
+        needs += "".join(f"Requires-Dist: {line}\n" for line in requires)
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         if program:
             wheel.writestr(f"{about}/entry_points.txt", f"[console_scripts]\n{name} = {name}:main\n")
@@ -74,8 +83,8 @@ class Index:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Index]:
-    """An index at 127.0.0.1 with the wheels of a folder."""
+def serve(folder: Path, address: str = "127.0.0.1") -> Iterator[Index]:
+    """An index with the wheels of a folder, at an address of this machine."""
     index = Index(folder)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -90,11 +99,11 @@ def serve(folder: Path) -> Iterator[Index]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.ThreadingHTTPServer((address, 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
-    index.url = f"http://127.0.0.1:{server.server_address[1]}"
+    index.url = f"http://{address}:{server.server_address[1]}"
     try:
         yield index
     finally:

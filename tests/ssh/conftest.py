@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from jig.environments.solve import rattler_archive
 from tests.conftest import Said
 from tests.hosts import Host, host, host_folder, jump, make_host, two_hosts
+from tests.hosts.fixtures import QUICK
 
 __all__ = ["host", "host_folder", "jump", "make_host", "two_hosts"]
 
@@ -27,6 +29,31 @@ def key_pair(tmp_path_factory):
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada@laptop", "-f", str(place)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     return place
+
+
+@pytest.fixture(scope="module")
+def lasting_host(host_folder):
+    """One host for all tests of a module: what is brought there once need not be brought for each."""
+    folder = host_folder / "lasting"
+    folder.mkdir()
+    host = Host("lasting", folder, **QUICK)
+    yield host
+    host.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def _archive(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JIG_HOME", str(tmp_path_factory.mktemp("archive")))
+        return Path(rattler_archive())
+
+
+@pytest.fixture
+def archive_at_hand(_archive, jig_home):
+    """py-rattler, packed for machines once and not for every test."""
+    (jig_home / "cache").mkdir(parents=True, exist_ok=True)
+    os.link(_archive, jig_home / "cache" / _archive.name)
 
 
 class Client:

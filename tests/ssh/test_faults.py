@@ -244,7 +244,7 @@ def test_out_of_reach(box, project, cli, client):
 def connections(client) -> "list[int]":
     """The processes behind the one control connection."""
     (socket,) = client.sockets.glob("jig-*/*")
-    command = ["pgrep", "-f", f"ControlPath={socket}"]
+    command = ["pgrep", "-f", str(socket)]
     return [int(pid) for pid in subprocess.run(command, check=True, capture_output=True).stdout.split()]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import call
-from tests.runner.wheels import make_wheel
+from tests.runner.wheels import make_wheel, serve
 
 
 @pytest.fixture
@@ -52,4 +52,50 @@ def test_not_prepared(managed, project, cli):
     project.runconfig("box", PrepareEnvironment=False)
     said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=60)
     assert said.code == 125 and "jig experiment prepare -c box" in said.err
+    assert cli("history", "list", "-o", "json").json() == []
+
+
+def test_a_wheel_of_the_project(managed, project):
+    wheel = make_wheel(project.path / "aml_config/own", "delta", "3.0")
+    place = project.path / "aml_config/conda_dependencies.yml"
+    place.write_text(place.read_text() + f"    - own/{wheel.name}\n")
+    project.write("a.py", "import delta, sixpence; print(delta.VERSION, sixpence.VERSION)")
+    said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert said.code == 0 and "\n3.0 1.0\n" in said.out, said.out + said.err
+
+
+@pytest.fixture
+def index(managed, project, tmp_path):
+    """An index of this computer, where the machine has none: `alpha` needs `beta`."""
+    managed.host.write(".config/pip/pip.conf", "")
+    make_wheel(tmp_path / "wheels", "alpha", "1.0", requires=("beta",))
+    make_wheel(tmp_path / "wheels", "beta", "2.0")
+    with serve(tmp_path / "wheels") as index:
+        place = project.path / "aml_config/conda_dependencies.yml"
+        text = place.read_text().replace("- sixpence", "- alpha")
+        place.write_text(
+            text + f"    - --index-url {index.url}/simple\n    - {index.url}/by-url/gamma-1.0-py3-none-any.whl?sig=x\n"
+        )
+        make_wheel(tmp_path / "wheels", "gamma", "1.0")
+        project.write("a.py", "import alpha, beta, gamma; print(alpha.VERSION, beta.VERSION, gamma.VERSION)")
+        yield index
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_an_index_that_only_the_client_reaches(index, project, jig_home, cli, locked):
+    if locked:
+        assert cli("environment", "lock", "-c", "box").code == 0
+        make_wheel(index.folder, "alpha", "1.1")
+    said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert said.code == 0 and "\n1.0 2.0 1.0\n" in said.out, said.out + said.err
+    assert len(list((jig_home / "cache/files").iterdir())) == 3
+    again = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert again.code == 0 and "making an environment" not in again.out
+
+
+def test_a_package_that_the_client_does_not_find_either(index, project, cli):
+    place = project.path / "aml_config/conda_dependencies.yml"
+    place.write_text(place.read_text().replace("- alpha", "- nowhere-at-all"))
+    said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
+    assert said.code == 125 and "nowhere-at-all was not found in the package registry" in said.err
     assert cli("history", "list", "-o", "json").json() == []

@@ -22,6 +22,7 @@ NOUNS = {
     "experiment": "jig.cli.experiment",
     "history": "jig.cli.history",
     "computetarget": "jig.cli.computetarget",
+    "environment": "jig.cli.environment",
     "runconfiguration": "jig.cli.runconfiguration",
     "completion": "jig.cli.completion",
 }
@@ -37,7 +38,7 @@ SHORT = {
 SECTIONS = (
     ("Run", ("submit", "cancel", "experiment")),
     ("Look", ("status", "logs", "history")),
-    ("Set up", ("project", "computetarget", "runconfiguration", "completion")),
+    ("Set up", ("project", "computetarget", "runconfiguration", "environment", "completion")),
 )
 INTERRUPTED = 130
 READER_GONE = 141

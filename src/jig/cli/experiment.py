@@ -100,7 +100,7 @@ def submit(args: Args) -> int:
 
     line = StatusLine(sys.stderr)
     teller = pipeline.Teller(
-        _warn, lambda done, total: line.show(f"reading {human_bytes(done)} of {human_bytes(total)}")
+        _warn, line.show, lambda done, total: line.show(f"reading {human_bytes(done)} of {human_bytes(total)}")
     )
     wanted = _wanted(args)
     if args.flag("dry_run"):

@@ -9,26 +9,12 @@ from jig.values import Value
 
 OLDEST = (3, 6)  # uv refuses anything older; it finds 3.6 and 3.7 on a machine, and downloads 3.8 and newer
 
-_NAME = re.compile(r"(?:[^\s:=]+::)?(?P<name>\w[\w.-]*)\s*(?P<rest>.*)", re.ASCII)
+_NAME = re.compile(r"(?:\S+::)?(?P<name>\w[\w.-]*)\s*(?P<rest>.*)", re.ASCII)
 _CLAUSE = re.compile(
     r"\s*(?P<operator>==|!=|>=|<=|~=|=|>|<)?\s*(?P<version>\*|\d[\w.*+!]*)(?:(?:\s*=\s*|\s+)(?P<build>\S+))?\s*",
     re.ASCII,
 )
 _PYTHON_VERSION = re.compile(r"\d+(\.\d+){0,2}((a|b|rc)\d+)?(\.\*)?")
-
-# What conda calls differently from PyPI, of the packages that training projects name most.
-_PIP_NAMES = {
-    "matplotlib-base": "matplotlib",
-    "msgpack-python": "msgpack",
-    "opencv": "opencv-python",
-    "py-opencv": "opencv-python",
-    "py-xgboost": "xgboost",
-    "pytables": "tables",
-    "pytorch": "torch",
-    "pytorch-gpu": "torch",
-    "tensorflow-gpu": "tensorflow[and-cuda]",
-}
-_COMES_WITH_THE_WHEELS = frozenset({"cuda", "cuda-toolkit", "cudatoolkit", "cudnn", "nccl", "pytorch-cuda"})
 
 
 class Clause(Value):
@@ -113,17 +99,3 @@ def _is_too_old(clause: Clause) -> bool:
     if operator == "<":
         return numbers <= OLDEST or numbers == (*OLDEST, 0)
     return operator in ("==", "<=") and numbers < OLDEST
-
-
-def unbuildable(text: str, package: Package | None) -> LineRefused:
-    """The refusal of a conda package, with the pip line to write instead."""
-    message = (
-        f"`{text}` is a conda package, and this version of jig does not build those yet: only `python` and pip packages"
-    )
-    if package is None:
-        return LineRefused(f"`{text}` is not a package that can be read", "write a name, and a version after it")
-    if package.name in _COMES_WITH_THE_WHEELS:
-        return LineRefused(message, "leave it out: the pip packages that need CUDA's libraries bring them along")
-    versions = ",".join(_specifier(clause) for clause in package.clauses or () if clause.version != "*")
-    line = _PIP_NAMES.get(package.name, package.name) + versions
-    return LineRefused(message, f"write it as a pip package:\n          - pip:\n            - {line}")

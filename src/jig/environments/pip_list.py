@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 
-from jig.environments.requirement import LineRefused, normalize
+from jig.environments import FILES
+from jig.environments.requirement import LineRefused, is_archive, normalize
+from jig.errors import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from jig.project import CondaSpec
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 
@@ -21,23 +26,25 @@ _LONG_NAMES = {
     "-i": "--index-url",
     "-r": "--requirement",
 }
-_OTHER_FILE = "the environment is what this file says, and another file could change unseen"
+DEEPEST = 5  # requirement files that name each other
 _REFUSED = {
-    "--constraint": (_OTHER_FILE, "write the versions of that file here"),
+    "--constraint": ("only `-r` may name another file", "write the versions of that file here"),
     "--editable": (
         "an editable install ties the environment to a folder that changes",
         "keep the code in the project folder, where the script can import it, or name a wheel by its URL",
     ),
-    "--requirement": (_OTHER_FILE, "write the lines of that file here"),
 }
 
 
 class PipList:
-    """What the entries read so far ask for."""
+    """What the entries read so far ask for. Relative paths are looked up in `places`, folders of this computer."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: tuple[str, ...] = ()) -> None:
+        self._places = places
+        self._depth = 0
         self._requirements: set[str] = set()
         self._options: dict[str, list[str]] = {name: [] for name in (*_WITH_VALUE, *_FLAGS)}
+        self.files: dict[str, str] = {}  # the SHA-256 of a file that travels with the environment, and its path here
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -58,7 +65,41 @@ class PipList:
         if text.startswith("-"):
             self._add_options(text)
         elif text:
-            self._requirements.add(normalize(text))
+            self._requirements.add(self._local_file(text) or normalize(text))
+
+    def _local_file(self, text: str) -> str:
+        """The line for an archive that lies in the project: it travels along, under the hash of its content."""
+        if "://" in text or text.startswith(("/", "~")) or not is_archive(text):
+            return ""
+        path = self._find(text)
+        if not path:
+            return ""
+        import hashlib
+        from urllib.parse import quote
+
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        self.files[digest] = path
+        return f"{FILES}/{digest}/{quote(os.path.basename(path))}"
+
+    def _find(self, path: str) -> str:
+        found = (os.path.join(place, path) for place in self._places)
+        return next((path for path in found if os.path.isfile(path)), "")
+
+    def _add_file(self, name: str) -> None:
+        """Read the lines of another requirements file, as if they stood here."""
+        path = self._find(name)
+        if not path:
+            where = " or ".join(self._places) or "the project"
+            raise LineRefused(f"`-r {name}`: there is no such file in {where}", "name it from the conda file's folder")
+        if self._depth >= DEEPEST:
+            raise LineRefused(f"`-r {name}`: files that name each other {DEEPEST} deep", "write the lines here")
+        self._depth += 1
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().replace("\\\n", " ").splitlines()
+        for line in lines:
+            self.add(line)
+        self._depth -= 1
 
     def _add_options(self, text: str) -> None:
         from shlex import split  # pip reads option lines so
@@ -72,6 +113,12 @@ class PipList:
             if not name.startswith("--") and len(name) > 2:  # -ihttps://…
                 name, equals, value = name[:2], "=", name[2:] + equals + value
             written, name = name, _LONG_NAMES.get(name, name)
+            if name == "--requirement":
+                value = value if equals else (words.pop(0) if words else "")
+                if not value:
+                    raise LineRefused("`-r` has no value", "write the file's name in the same entry")
+                self._add_file(value)
+                continue
             if name in _FLAGS and equals:
                 raise LineRefused(f"`{name}` takes no value", f"write `{name}` alone")
             if name not in _FLAGS and name not in _WITH_VALUE:
@@ -87,6 +134,17 @@ class PipList:
             values.clear()
         if value not in values:
             values.append(value)
+
+
+def read_pip(conda: CondaSpec, root: str) -> tuple[PipList, list[Fault]]:
+    """The `pip:` list of a project's conda file, and a fault for every entry that uv cannot be given."""
+    pip, faults = PipList((os.path.join(root, os.path.dirname(conda.file)), root) if root else ()), []
+    for entry in conda.pip:
+        try:
+            pip.add(entry.text)
+        except LineRefused as refused:
+            faults.append(Fault(conda.file, entry.line, "pip", refused.message, refused.fix))
+    return pip, faults
 
 
 def _check_value(name: str, value: str) -> None:

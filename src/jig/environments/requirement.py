@@ -39,6 +39,11 @@ class LineRefused(Exception):
         self.fix = fix
 
 
+def is_archive(text: str) -> bool:
+    """Whether the text ends as the file of a package does."""
+    return bool(_ARCHIVE.fullmatch(text))
+
+
 def normalize(text: str) -> str:
     """The requirement in its one way of writing; LineRefused when it is none."""
     text, *hashes = _HASH.split(text)
@@ -113,8 +118,8 @@ def _path(text: str) -> str:
             raise LineRefused(f"`{text}` is not a requirement that pip can read", f"write `{spaced[1]}=={spaced[2]}`")
         if "/" in text or "\\" in text or text.startswith(("~", ".")) or _ARCHIVE.fullmatch(text):
             raise LineRefused(
-                f"`{text}` is a relative path, and the environment is not built in the project folder",
-                "write a URL, or the full path of a wheel on the machine that runs it",
+                f"`{text}` is a relative path, and there is no such file in the project",
+                "write the path of a wheel from the conda file's folder, a URL, or a full path on the machine",
             )
         raise LineRefused(f"`{text}` is not a requirement that pip can read", "write a name, and a version after it")
     if not _ARCHIVE.fullmatch(text):

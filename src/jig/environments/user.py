@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from jig.project import ComputeTarget, CondaSpec
 
 
-def decide(target: ComputeTarget, conda: CondaSpec, prepare: bool) -> Environment:
+def decide(target: ComputeTarget, conda: CondaSpec, prepare: bool, root: str = "") -> Environment:
     """The target's own interpreter; the conda file has no say."""
     return Environment("user", python=target.python_location, prepare=prepare)

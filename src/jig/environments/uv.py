@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.environments import Environment, conda_packages
-from jig.environments.pip_list import PipList
+from jig.environments import Environment, conda_packages, fingerprint
+from jig.environments.pip_list import read_pip
 from jig.environments.requirement import LineRefused
 from jig.errors import Fault, ProjectError
 
@@ -14,39 +14,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.project import ComputeTarget, CondaSpec
 
-FORMAT = "jig environment 1"  # a change of what is built for the same lines changes this, and so every fingerprint
 
-
-def decide(target: ComputeTarget, conda: CondaSpec, prepare: bool) -> Environment:
+def decide(target: ComputeTarget, conda: CondaSpec, prepare: bool, root: str = "") -> Environment:
     """What to build for the conda file; raises ProjectError with every line that uv cannot serve."""
     python, faults = _python(conda)
-    pip = PipList()
-    for entry in conda.pip:
-        try:
-            pip.add(entry.text)
-        except LineRefused as refused:
-            faults.append(Fault(conda.file, entry.line, "pip", refused.message, refused.fix))
-    if faults:
-        raise ProjectError(sorted(faults, key=lambda fault: fault.line))
-    return Environment(
+    pip, pip_faults = read_pip(conda, root)
+    if faults or pip_faults:
+        raise ProjectError(sorted(faults + pip_faults, key=lambda fault: fault.line))
+    environment = Environment(
         "uv",
-        fingerprint=fingerprint(python, pip.requirements, pip.options),
         python=python,
         requirements=pip.requirements,
         options=pip.options,
         prepare=prepare,
+        files=tuple(sorted(pip.files.items())),
     )
+    return environment._replace(fingerprint=fingerprint(environment))
+
+
+def serves(conda: CondaSpec) -> bool:
+    """Whether uv alone can build it: nothing but `python`, in a version that uv serves, and pip packages."""
+    for entry in conda.packages:
+        package = conda_packages.parse(entry.text)
+        if package is None or package.name not in ("python", "pip") or "::" in entry.text:
+            return False
+        try:
+            if package.name == "python":
+                conda_packages.python_request(entry.text, package)
+        except LineRefused:
+            return False
+    return True
 
 
 def _python(conda: CondaSpec) -> tuple[str, list[Fault]]:
-    """The Python to ask uv for, and a fault for every conda entry that is neither `python` nor `pip`."""
+    """The Python to ask uv for, and a fault for every entry that contradicts another."""
     request, asked, faults = "", "", []
     for entry in conda.packages:
         package = conda_packages.parse(entry.text)
         try:
-            if package is None or package.name not in ("python", "pip"):
-                raise conda_packages.unbuildable(entry.text, package)
-            if package.name == "python":
+            if package is not None and package.name == "python":
                 if asked:
                     raise LineRefused(
                         f"`{entry.text}` asks for Python again, after `{asked}`", "keep one of the two lines"
@@ -55,15 +61,6 @@ def _python(conda: CondaSpec) -> tuple[str, list[Fault]]:
         except LineRefused as refused:
             faults.append(Fault(conda.file, entry.line, "dependencies", refused.message, refused.fix))
     return request, faults
-
-
-def fingerprint(python: str, requirements: tuple[str, ...], options: tuple[str, ...]) -> str:
-    """The name of an environment: the same for the same Python, requirements and options."""
-    from hashlib import sha256
-
-    # No line is empty or holds a line break, so that nothing can move from one part to the next unseen.
-    text = "\n".join((FORMAT, "uv", python, *requirements, "", *options))
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def find_uv() -> str:

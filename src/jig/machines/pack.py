@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import jig
+from jig.digest import name_of
 from jig.runner.folder import make_private
 
 # Not by jig.__file__: inside a run that is the part of jig that the script was given.
@@ -90,10 +91,8 @@ def archive(folder: str) -> bytes:
 
 def stat_key() -> str:
     """A name that changes whenever a file of this installation does, made without reading any of them."""
-    from binascii import crc32
-
-    key, files = 0, contents()
-    for path in sorted(files):
-        status = os.stat(files[path])
-        key = crc32(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode(), key)
-    return f"{jig.__version__}-{key:08x}"
+    lines = []
+    for path, source in sorted(contents().items()):
+        status = os.stat(source)
+        lines.append(f"{path} {status.st_size} {status.st_mtime_ns}\n")
+    return f"{jig.__version__}-{name_of(''.join(lines).encode(), 6)}"

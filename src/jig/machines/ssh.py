@@ -10,7 +10,6 @@ from jig.machines import Pipe, RunnerMissing, checked, pack, ssh_command
 from jig.machines.address import Address
 from jig.machines.ssh_errors import Unreachable, explain
 from jig.project import ComputeTarget
-from jig.runner.environment import find_program
 from jig.runner.folder import make_own
 from jig.runner.quick_json import loads
 from jig.spawn import spawn_piped
@@ -70,7 +69,14 @@ class SshMachine:
                 f"{self.name} ({self.address}) is not attached on this computer",
                 f"attach it once:  jig computetarget attach remote -n {self.name} -a … -u {self.address.user}",
             )
-        return self._start(self._runner(self._known_runner() or self._bring_runner()), verb, *words)
+        folder = self._known_runner()
+        while not folder:
+            try:
+                folder = self._bring_runner()
+            except RunnerMissing:  # not this time: others were faster, or it was too busy
+                if not self.forget_runner():
+                    raise
+        return self._start(self._runner(folder), verb, *words)
 
     def _runner(self, folder: str) -> str:
         # Plain characters only, relative to the login's home: every shell reads this the same way.
@@ -84,7 +90,11 @@ class SshMachine:
             _drop_dead(control)
         argv = ssh_command.command(self.address, self.known_hosts, self._auth(), control, " ".join(words))
         errors = os.memfd_create("ssh") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
-        return SshPipe(*spawn_piped((_program(), *argv[1:]), os.environ, errors), errors, self, control)
+        try:
+            return SshPipe(*spawn_piped(argv, os.environ, errors), errors, self, control)
+        except FileNotFoundError:
+            os.close(errors)
+            raise MachineError("there is no ssh program on this computer", "install OpenSSH's client") from None
 
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
         """One request, one answer."""
@@ -302,14 +312,6 @@ def _drop_dead(control: str) -> None:
         os.unlink(control)
     except FileNotFoundError:
         return  # another command removed it first
-
-
-def _program() -> str:
-    """The full path of the user's ssh."""
-    found = find_program("ssh", os.environ.get("PATH", os.defpath))
-    if not found:
-        raise MachineError("there is no ssh program on this computer", "install OpenSSH's client")
-    return found
 
 
 def attached(slug: str) -> SshMachine:

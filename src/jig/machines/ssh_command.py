@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from jig.digest import name_of
 from jig.machines.address import Address
 
 ALIVE_S = 5
@@ -69,13 +70,11 @@ def destination(address: Address) -> tuple[str, ...]:
 
 def control_path(address: Address, key: str) -> str:
     """The socket of the control connection: a short path outside the home, in a folder of our own."""
-    from binascii import crc32
-
     base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
     if len(base) > LONGEST_BASE:
         base = "/tmp"
     folder = os.path.join(base, f"jig-{os.getuid()}")  # type: ignore[attr-defined,unused-ignore]
-    return os.path.join(folder, f"{crc32(os.fsencode(f'{address.folder} {key}')):08x}")
+    return os.path.join(folder, name_of(os.fsencode(f"{address.folder} {key}"), 4))
 
 
 def command(address: Address, known_hosts: str, auth: tuple[str, ...], control: str, remote: str) -> tuple[str, ...]:

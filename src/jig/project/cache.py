@@ -11,13 +11,6 @@ from jig.runner.quick_json import dumps, loads
 ENTRIES_LIMIT = 256
 
 
-def name_of(data: bytes) -> str:
-    """A name for exactly these bytes. Straight from the C module: hashlib would load OpenSSL, which costs 3 ms."""
-    from _blake2 import blake2b
-
-    return str(blake2b(data, digest_size=32).hexdigest())
-
-
 def fetch(entry: str) -> Node | None:
     """The node kept under this path, None when there is none that is whole."""
     try:

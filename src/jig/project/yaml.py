@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from jig.digest import name_of
 from jig.errors import Fault, ProjectError
 from jig.values import Value
 
@@ -52,7 +53,7 @@ def read(path: str, cache_dir: str | None, shown: str = "") -> tuple[Node | None
         return parse(_text(data, shown), shown)
     from jig.project import cache
 
-    entry = os.path.join(cache_dir, f"{cache.name_of(data)}.{EPOCH}.json")
+    entry = os.path.join(cache_dir, f"{name_of(data)}.{EPOCH}.json")
     root = cache.fetch(entry)
     if root is not None:
         return root, []

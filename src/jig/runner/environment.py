@@ -1,18 +1,24 @@
-"""The interpreter of a run: one that is there, or one that uv builds here, once.
+"""The interpreter of a run: one that is there, or one that is built here, once.
 
-Looking up what is there already is on the path of every run: this module imports nothing that is not loaded anyway.
+Looking up what is there already is on the path of every run: nothing is imported here that takes time.
 """
 
 import os
 import sys
 
+from jig.runner import env_store, pip_settings
+from jig.runner.blobs import sha256
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict
+    from typing import Any, Callable, Dict, Optional, Tuple
 
     from jig.runner.blobs import BlobStore
 
-_PYTHON = os.path.join("Scripts", "python.exe") if os.name == "nt" else os.path.join("bin", "python")
+FORMAT = "jig build 1"  # a change of what is built for the same request changes this, and so every folder
+# The module that builds each kind.
+BUILT = {"conda": "jig.runner.conda_build", "uv": "jig.runner.uv_build"}
+_NVIDIA = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last is Windows' own, inside WSL
 
 
 class EnvironmentFailed(Exception):
@@ -35,23 +41,64 @@ def _never() -> bool:
     return False
 
 
-def install_root(home: str, fingerprint: str) -> str:
-    """The folder of a built environment: it appears whole, by a rename, or not at all."""
+def install_root(home: str, environment: "Dict[str, Any]") -> str:
+    """The folder of a built environment: it appears whole, by a rename, or not at all.
+
+    Its name stands for all that decides what is in it: what the client asked for, and what of this machine matters.
+    """
+    fingerprint = environment["fingerprint"]
     if not fingerprint.isalnum():
         raise EnvironmentFailed("%r is not the fingerprint of an environment" % fingerprint)
-    return os.path.join(os.path.abspath(home), "envs", fingerprint)
+    parts = [FORMAT, fingerprint, platform_name()]
+    if environment["kind"] == "conda":
+        # Machines with and without a GPU may have the same home, and get different builds of a package.
+        parts.append("nvidia" if any(os.path.exists(path) for path in _NVIDIA) else "")
+    if environment["requirements"]:
+        try:
+            parts += pip_settings.deciding(dict(os.environ), os.path.expanduser("~"), environment["options"])
+        except pip_settings.PipSettingsUnreadable as error:  # the builder fails with that sentence
+            parts.append(str(error))
+    text = "\n".join(parts).encode("utf-8", "surrogateescape")
+    return os.path.join(os.path.abspath(home), "envs", sha256(len(text), text).hexdigest()[:32])
 
 
-def _built_python(environment: "Dict[str, Any]", home: str) -> str:
-    if environment["kind"] != "uv":
-        raise EnvironmentFailed("this runner builds environments of the kind uv, not %r" % environment["kind"])
-    return os.path.join(install_root(home, environment["fingerprint"]), _PYTHON)
+def platform_name() -> str:
+    """System, processor and C library of this machine: what decides which files of a package can be used."""
+    if sys.platform == "win32":
+        return "Windows"
+    system = os.uname()
+    return "%s %s %s" % (system.sysname, system.machine, system.release if sys.platform == "darwin" else libc())
+
+
+def libc() -> str:
+    """The C library and its version, such as `glibc 2.36`; empty when it does not say."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""  # type: ignore[attr-defined,unused-ignore]
+    except (OSError, ValueError):  # this C library has no such name
+        return ""
+
+
+def find(environment: "Dict[str, Any]", home: str) -> str:
+    """The folder of the environment, when it stands and is as it was built; else an empty string."""
+    if environment["kind"] not in BUILT:
+        kinds = " and ".join(sorted(BUILT))
+        raise EnvironmentFailed(
+            "this runner builds environments of the kinds %s, not %r" % (kinds, environment["kind"])
+        )
+    for place in env_store.places(install_root(home, environment)):
+        if env_store.stands(place):
+            return place
+    return ""
 
 
 def is_prepared(environment: "Dict[str, Any]", home: str) -> bool:
     """Whether a run can start without building anything."""
-    # A link to an interpreter that has since been removed does not count: such an environment is built again.
-    return environment["kind"] == "user" or os.access(_built_python(environment, home), os.X_OK)
+    return environment["kind"] == "user" or bool(find(environment, home))
+
+
+def needs_solving(environment: "Dict[str, Any]", home: str) -> bool:
+    """Whether the client must say first which conda packages make up the environment, for this machine."""
+    return environment["kind"] == "conda" and "records" not in environment and not is_prepared(environment, home)
 
 
 def ensure(
@@ -66,15 +113,32 @@ def ensure(
     Blocks while it builds, or while another process builds the same; `stopping` is asked ten times a second and ends
     that. What uv prints is appended to `log_path`. `environment` may carry `uv_path`, the uv program to use.
     """
+    python, held = ensure_held(environment, home, log_path, tell, stopping)
+    if held is not None:
+        os.close(held)
+    return python
+
+
+def ensure_held(
+    environment: "Dict[str, Any]",
+    home: str,
+    log_path: str,
+    tell: "Callable[[str], None]",
+    stopping: "Callable[[], bool]" = _never,
+) -> "Tuple[str, Optional[int]]":
+    """As `ensure`, with a descriptor: as long as a process has it open the environment is not removed."""
     if environment["kind"] == "user":
-        return find_user_python(environment["python"], os.environ.get("PATH", os.defpath))
-    if not is_prepared(environment, home):
+        return find_user_python(environment["python"], os.environ.get("PATH", os.defpath)), None
+    while True:
+        place = find(environment, home)
+        held = env_store.hold(place) if place else None  # None: it was removed this moment
+        if held is not None:
+            return os.path.join(place, env_store.PYTHON), held
         if sys.platform == "win32":
             raise EnvironmentFailed("environments are not built on Windows yet: set pythonLocation to an interpreter")
-        from jig.runner import uv_build
+        from jig.runner import env_build
 
-        uv_build.build(environment, os.path.abspath(home), log_path, tell, stopping)
-    return _built_python(environment, home)
+        env_build.build(environment, os.path.abspath(home), log_path, tell, stopping)
 
 
 def has_uv(home: str) -> bool:
@@ -124,7 +188,7 @@ def find_program(name: str, search_path: str) -> str:
 
 
 def _check_program(location: str, path: str) -> str:
-    inside = os.path.join(path, _PYTHON)
+    inside = os.path.join(path, env_store.PYTHON)
     if os.path.isdir(path):
         advice = ": write %r" % inside if os.path.isfile(inside) else ""
         raise NotStarted("pythonLocation %r is a folder, not an interpreter%s" % (location, advice))

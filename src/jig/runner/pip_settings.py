@@ -1,15 +1,26 @@
-"""pip's own settings, read as pip reads them and translated for uv, which does not look at them."""
+"""pip's own settings, read as pip reads them and translated for uv, which does not look at them.
+
+What of them decides which packages are installed is part of an environment's name, so they are read at each run:
+nothing is imported here that takes time.
+"""
 
 import os
-import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Sequence
+    from typing import Dict, List, Optional, Sequence
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
 _INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL")
+# Those of uv's variables that decide which packages, and which files of them, are installed.
+_FILES = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_EXCLUDE")
+_CHOICES = ("UV_FIND_LINKS", "UV_NO_INDEX", "UV_INDEX_STRATEGY", "UV_PRERELEASE", "UV_RESOLUTION", "UV_EXCLUDE_NEWER")
+_BUILDS = ("UV_NO_BINARY", "UV_NO_BINARY_PACKAGE", "UV_NO_BUILD", "UV_NO_BUILD_PACKAGE", "UV_TORCH_BACKEND")
+_DECIDING = _INDEXES + _FILES + _CHOICES + _BUILDS
+
+
+_PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/"
 
 
 class PipSettingsUnreadable(Exception):
@@ -37,8 +48,10 @@ def uv_environment(environ: "Dict[str, str]", home_dir: str, options: "Sequence[
     put(("UV_PRERELEASE",), "allow" if _flag(settings, "pre") else "")
     put(("UV_HTTP_TIMEOUT", "UV_REQUEST_TIMEOUT", "HTTP_TIMEOUT"), _seconds(settings))
     put(("UV_HTTP_RETRIES",), settings.get("retries", ""))
+    put(("UV_CONSTRAINT",), " ".join(_place(word, home_dir) for word in settings.get("constraint", "").split()))
     # pip takes the best version that any index has, uv by default only looks at the first that has the package.
-    put(("UV_INDEX_STRATEGY",), "unsafe-best-match")
+    chosen = any(line.startswith("index-strategy") for line in uv_settings(environ, home_dir))
+    put(("UV_INDEX_STRATEGY",), "" if chosen else "unsafe-best-match")
     if asked.last("--index-url"):
         for name in _INDEXES:
             result.pop(name, None)
@@ -61,16 +74,56 @@ def uv_lines(environ: "Dict[str, str]", home_dir: str, options: "Sequence[str]" 
     if not environ.get("UV_FIND_LINKS"):
         links = links + settings.get("find-links", "").split()
     lines = ["--find-links " + _as_url(link, home_dir) for link in links]
+    for option in ("only-binary", "no-binary"):
+        lines += ["--%s %s" % (option, name) for name in settings.get(option, "").replace(",", " ").split()]
     return (["--no-index"] if asked.has("--no-index") or _flag(settings, "no-index") else []) + lines
+
+
+def deciding(environ: "Dict[str, str]", home_dir: str, options: "Sequence[str]" = ()) -> "List[str]":
+    """What of this machine's settings decides which packages are installed, without passwords, which may change."""
+    given = uv_environment(environ, home_dir, options)
+    found = ["%s=%s" % (name, given[name]) for name in _DECIDING if given.get(name)]
+    for name in _FILES:
+        for path in given.get(name, "").split():
+            found += _read_lines(path)
+    found += uv_lines(environ, home_dir, options) + uv_settings(environ, home_dir)
+    return [" ".join(_without_password(word) for word in line.split()) for line in found]
+
+
+def _without_password(word: str) -> str:
+    scheme, mark, rest = word.partition("://")
+    place, slash, path = rest.partition("/")
+    return scheme + mark + place.rpartition("@")[2] + slash + path.partition("?")[0] if mark else word
+
+
+def uv_settings(environ: "Dict[str, str]", home_dir: str) -> "List[str]":
+    """The lines of uv's own files that say anything."""
+    if environ.get("UV_NO_CONFIG"):
+        return []
+    if environ.get("UV_CONFIG_FILE"):
+        return _read_lines(environ["UV_CONFIG_FILE"])
+    user = environ.get("XDG_CONFIG_HOME") or os.path.join(home_dir, ".config")
+    folders = [path for path in environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep) if path] + ["/etc", user]
+    return [line for folder in folders for line in _read_lines(os.path.join(folder, "uv", "uv.toml"))]
+
+
+def _read_lines(path: str) -> "List[str]":
+    """The lines of a file without comments and empty ones; none when there is no such file."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = [line.strip() for line in file]
+    except (FileNotFoundError, NotADirectoryError):  # or it is a URL
+        return []
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def read_settings(environ: "Dict[str, str]", home_dir: str) -> "Dict[str, str]":
     """Every setting that `pip install` would use, by the name of its option."""
-    sections = {"global": {}, "install": {}}  # type: Dict[str, Dict[str, str]]
+    sections: "Dict[str, Dict[str, str]]" = {"global": {}, "install": {}}
     for path in _files(environ, home_dir):
         _read_file(path, sections)
     variables = {_option_name(name[len("PIP_") :]): value for name, value in environ.items() if name.startswith("PIP_")}
-    merged = {}  # type: Dict[str, str]
+    merged: "Dict[str, str]" = {}
     for section in (sections["global"], sections["install"], variables):
         merged.update({name: value for name, value in section.items() if value})  # pip takes an empty value for none
     return merged
@@ -92,17 +145,49 @@ def _files(environ: "Dict[str, str]", home_dir: str) -> "List[str]":
 def _read_file(path: str, sections: "Dict[str, Dict[str, str]]") -> None:
     if not os.path.exists(path):
         return
-    import configparser
+    found = quick_sections(path)
+    if found is None:
+        import configparser
 
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read(path, encoding="utf-8")
-    except (configparser.Error, UnicodeDecodeError) as error:
-        detail = " ".join(str(error).split())
-        raise PipSettingsUnreadable("pip's settings in %s cannot be read: %s" % (path, detail))
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError) as error:
+            detail = " ".join(str(error).split())
+            raise PipSettingsUnreadable("pip's settings in %s cannot be read: %s" % (path, detail))
+        found = {name: dict(parser.items(name)) for name in parser.sections()}
     for name, section in sections.items():
-        if parser.has_section(name):
-            section.update({_option_name(key): value for key, value in parser.items(name)})
+        section.update({_option_name(key): value for key, value in found.get(name, {}).items()})
+
+
+def quick_sections(path: str) -> "Optional[Dict[str, Dict[str, str]]]":
+    """What configparser would read, which takes 10 ms to import; None when it must be asked, for it is not so plain."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().split("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not "".join(lines).isprintable():
+        return None
+    sections, section, key = {}, {}, ""  # type: Dict[str, Dict[str, str]], Dict[str, str], str
+    for line in lines:
+        bare = line.strip()
+        name = bare[1:-1]
+        if bare.startswith((";", "#")) or not (bare or key):
+            continue
+        if key and line[:1] in ("", " "):  # goes on with the value before; an empty line may belong to it
+            section[key] += "\n" + bare
+        elif line[0] == "[" and bare[-1] == "]" and name and "]" not in name and name not in sections:
+            section, key = sections.setdefault(name, {}), ""
+        else:
+            ends = [place for place in (bare.find("="), bare.find(":")) if place > 0]
+            key = bare[: min(ends)].rstrip().lower() if ends else ""
+            if line[0] in " [" or not sections or not key or key in section:
+                return None
+            section[key] = bare[min(ends) + 1 :].strip()
+    if "DEFAULT" in sections:
+        return None
+    return {name: {key: value.rstrip() for key, value in section.items()} for name, section in sections.items()}
 
 
 def _option_name(name: str) -> str:
@@ -128,6 +213,10 @@ class _Options:
         return any(option == name for option, _, _ in self._found)
 
     def _fill_in(self, value: str) -> str:
+        if "${" not in value:
+            return value
+        import re
+
         return re.sub(r"\$\{([A-Z0-9_]+)\}", lambda found: self._environ.get(found.group(1)) or found.group(0), value)
 
 
@@ -174,10 +263,17 @@ def _full_path(path: str, home_dir: str) -> str:
     return os.path.normpath(os.path.join(home_dir, path))
 
 
+def _place(place: str, home_dir: str) -> str:
+    return place if "://" in place else _full_path(place, home_dir)
+
+
 def _as_url(place: str, home_dir: str) -> str:
     """A path as a URL, so that no space or comma in it can be taken for something else."""
     if "://" in place or place.startswith("file:"):
         return place
-    from urllib.parse import quote
+    return "file://" + file_url_path(_full_path(place, home_dir))
 
-    return "file://" + quote(_full_path(place, home_dir))
+
+def file_url_path(path: str) -> str:
+    """The path as a URL spells it (as `urllib.parse.quote` would, which takes 10 ms to import)."""
+    return "".join(chr(byte) if byte in _PLAIN else "%%%02X" % byte for byte in os.fsencode(path))

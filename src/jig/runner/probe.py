@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from jig.runner.folder import Home
+from jig.runner.virtual_packages import machine_platform
 from jig.system import host_name
 
 assert sys.platform != "win32"
@@ -30,6 +31,7 @@ def probe(home: Home) -> "Dict[str, Any]":
         "gpus": gpus(),
         "docker": docker(),
         "logout": logout(),
+        "virtual": machine_platform()["virtual"],
     }
 
 

@@ -15,7 +15,7 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict
+    from typing import Any, Dict, Optional
 
 TICK_S = 1.0
 FULL_BYTES = 64 * 1024
@@ -30,6 +30,7 @@ class Supervisor:
         self._plan = taken.plan
         self._folder = taken.folder
         self._disk_was_full = False
+        self._environment: "Optional[int]" = None  # open while we live: nobody removes what the script uses
         os.environ[tree.RUN_VARIABLE] = self._folder.id  # so that a program that builds the environment carries it too
         inherit_orphans()  # the guard does so too; this is for the case that the guard is killed
         self._wake, self._wake_write = os.pipe()
@@ -56,13 +57,14 @@ class Supervisor:
             self._lay_out()
             if self.stopping():
                 return self._end("canceled", reason="canceled")
-            python = environment.ensure(
+            python, self._environment = environment.ensure_held(
                 self._taken.request["environment"],
                 self._taken.home.path,
                 self._folder.prepare_log,
                 lambda text: write("note", text=text),
                 self.stopping,
             )
+            self._taken.using.release()
             outcome = self._run_script(python)
             self._end_by(outcome)
         except environment.NotStarted as error:
@@ -88,7 +90,7 @@ class Supervisor:
         argv = [python if word == "{python}" else word for word in self._plan["argv"]]
         watcher = guard.start(
             argv,
-            self._environ(),
+            self._environ(python),
             self._folder.work,
             self._folder.log,
             not_ours=(self._taken.lock, self._wake, self._wake_write),
@@ -109,7 +111,7 @@ class Supervisor:
                     outcome["stopped"] = grace_s is not None
                     return outcome
 
-    def _environ(self) -> "Dict[str, str]":
+    def _environ(self, python: str) -> "Dict[str, str]":
         """What the script sees: this machine's environment, the run configuration's variables, and ours."""
         share = os.path.expanduser(self._plan["share"])
         try:
@@ -118,6 +120,11 @@ class Supervisor:
             self._taken.events.write("note", text="there is no share folder: %s" % error)
         environ = dict(os.environ)
         environ["PYTHONUNBUFFERED"] = "1"
+        kind = self._taken.request["environment"]["kind"]
+        if kind != "user":  # the programs of the environment come first, as where a person has activated it
+            programs = os.path.dirname(python)
+            environ["PATH"] = programs + os.pathsep + environ.get("PATH", os.defpath)
+            environ["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = os.path.dirname(programs)
         environ.update(self._plan["variables"])
         environ.update(self._taken.request.get("secrets", {}))
         script_path = os.path.join(runner_root(), "script")

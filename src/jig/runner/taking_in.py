@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 
 from jig.runner import blobs, environment, events, manifest, wire
 from jig.runner.folder import Home, RunFolder, make_private
@@ -18,10 +19,16 @@ RESERVE_BYTES = 64 * 1024
 class TakenIn:
     """A run whose folder stands, whose lock is held, and whose first event is written."""
 
-    __slots__ = ("entries", "events", "folder", "home", "lock", "plan", "request", "store")
+    __slots__ = ("entries", "events", "folder", "home", "lock", "plan", "request", "store", "using")
 
     def __init__(
-        self, home: Home, request: "Dict[str, Any]", entries: "List[List[Any]]", lock: int, writer: events.EventWriter
+        self,
+        home: Home,
+        request: "Dict[str, Any]",
+        entries: "List[List[Any]]",
+        lock: int,
+        writer: events.EventWriter,
+        using: blobs.UsingBlobs,
     ) -> None:
         self.home = home
         self.request = request
@@ -31,6 +38,7 @@ class TakenIn:
         self.entries = entries
         self.lock = lock
         self.events = writer
+        self.using = using  # no plan refers to what an environment is built from: held until it stands
 
 
 def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> TakenIn:
@@ -40,14 +48,18 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
         raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
     make_private(home.path)  # first of all: nobody else is to read what comes in
     store = blobs.BlobStore(home.blobs)
-    with blobs.UsingBlobs(store):  # until the plan stands in its place and refers to them
+    using = blobs.UsingBlobs(store)
+    try:
         if request.get("offered"):
             _take_blobs(store, source)
-        take_uv(home, wanted, source, answers)
+        get_ready(home, wanted, source, answers)
         extra = list(request["plan"].get("attachments", {}).values())
         entries = _receive(store, request["plan"]["snapshot"]["id"], extra, source, answers)
         held, writer = _stage(home, request["plan"])
-    return TakenIn(home, request, entries, held, writer)
+    except BaseException:
+        using.release()
+        raise
+    return TakenIn(home, request, entries, held, writer, using)
 
 
 def _receive(
@@ -83,15 +95,43 @@ def _take_blobs(store: blobs.BlobStore, source: "BinaryIO") -> None:
         store.add(pieces, name)
 
 
-def take_uv(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> None:
-    """A machine that must build an environment and has no uv takes the client's, if that one fits."""
-    name = wanted.get("uv_blob", "")
-    if not name or environment.is_prepared(wanted, home.path) or environment.has_uv(home.path):
+def get_ready(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> None:
+    """What only the client can give for an environment that is to be built here, before it may leave.
+
+    Programs that this machine lacks, if the client's fit; the project's own packages; the conda packages that fit
+    together on this machine, which the client finds out; and the files of all of them, where no index can be reached.
+    """
+    if environment.is_prepared(wanted, home.path):
         return
     store = blobs.BlobStore(home.blobs)
-    if not store.has(name):
-        _ask_for(store, [name], source, answers)
-    environment.keep_uv(store, name, home.path)
+    if wanted.get("uv_blob") and not environment.has_uv(home.path):
+        _have(store, [wanted["uv_blob"]], source, answers)
+        environment.keep_uv(store, wanted["uv_blob"], home.path)
+    if wanted["kind"] == "conda":
+        from jig.runner import rattler_tool, virtual_packages
+
+        if wanted.get("rattler_blob") and not rattler_tool.has_rattler(home.path, wanted):
+            _have(store, [wanted["rattler_blob"]], source, answers)
+            rattler_tool.keep_rattler(store, wanted["rattler_blob"], home.path)
+        if environment.needs_solving(wanted, home.path):
+            wire.write_answer(answers, {"solve": virtual_packages.machine_platform()})
+            wanted["records"] = wire.read_request(source)["solved"]
+    _have(store, wanted.get("files", []), source, answers)
+    if wanted.get("fetches") and sys.platform != "win32":
+        from jig.runner.reach import out_of_reach
+
+        question = out_of_reach(wanted, home.path)
+        if question:
+            wire.write_answer(answers, {"fetch": question})
+            wanted["brought"] = wire.read_request(source)["fetched"]
+            wanted["brought_for"] = [kind for kind in ("conda", "pip") if kind in question]
+            _have(store, [blob for _, blob in wanted["brought"]], source, answers)
+
+
+def _have(store: blobs.BlobStore, names: "List[str]", source: "BinaryIO", answers: "BinaryIO") -> None:
+    absent = [name for name in names if not store.has(name)]
+    if absent:
+        _ask_for(store, absent, source, answers)
 
 
 def _stage(home: Home, plan: "Dict[str, Any]") -> "Tuple[int, events.EventWriter]":

@@ -4,35 +4,59 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Callable, Dict, List, Set, Tuple
+
+_STEPS = {"Resolved": "resolve", "Prepared": "download", "Installed": "install", "Bytecode compiled": "compile"}
+_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
+_UNITS_MIB = {"KiB": 1 / 1024, "MiB": 1.0, "GiB": 1024.0}
 
 
 class Said:
-    """What uv has written to the log since it was started."""
+    """What uv has printed: tells its steps as they come, and notes how long they took."""
 
-    def __init__(self, path: str, start: int, tell: "Callable[[str], None]") -> None:
-        self._path = path
-        self._start = start
-        self._told = 0
+    def __init__(self, tell: "Callable[[str], None]", progress: "Callable[[str], None]") -> None:
+        self.text = ""
+        self.steps: "List[Tuple[str, float]]" = []
+        self.packages = 0
         self._tell = tell
+        self._progress = progress
+        self._unfinished = b""
+        self._coming: "Dict[str, float]" = {}
+        self._here: "Set[str]" = set()
 
-    def text(self) -> str:
-        """All of it."""
-        with open(self._path, "rb") as file:
-            file.seek(self._start)
-            return file.read().decode("utf-8", "replace")
+    def hear(self, data: bytes) -> None:
+        """Take in what was printed; a line counts when it is whole."""
+        whole, newline, self._unfinished = (self._unfinished + data).rpartition(b"\n")
+        text = (whole + newline).decode("utf-8", "replace")
+        self.text += text
+        before = (len(self._coming), len(self._here))
+        for line in text.splitlines():
+            self._take(line.strip())
+        if (len(self._coming), len(self._here)) != before:
+            # uv names the large ones only.
+            done = sum(self._coming.get(name, 0.0) for name in self._here)
+            sizes = (len(self._here), len(self._coming), done, sum(self._coming.values()))
+            self._progress("downloading: %d of %d large files are here, %.0f of %.0f MiB" % sizes)
 
-    def follow(self) -> None:
-        """Tell each new whole line that says what uv is doing."""
-        lines = self.text().split("\n")[:-1]
-        for line in lines[self._told :]:
-            resolved = re.match(r"Resolved (\d+) package", line)
-            if resolved:
-                number = int(resolved.group(1))
-                self._tell("installing %d package%s" % (number, "" if number == 1 else "s"))
-            elif re.match(r"\s*(Downloading|Building) \S", line):
-                self._tell(line.strip()[0].lower() + line.strip()[1:])
-        self._told = len(lines)
+    def _take(self, line: str) -> None:
+        found = re.match(r"(Resolved|Prepared|Installed|Bytecode compiled) (\d+) (?:package|file)s? in (.+)", line)
+        if found:
+            self.steps.append((_STEPS[found.group(1)], _seconds(found.group(3))))
+        if found and found.group(1) == "Resolved":
+            self.packages = int(found.group(2))
+            self._tell("installing %d package%s" % (self.packages, "" if self.packages == 1 else "s"))
+        found = re.match(r"Downloading (\S+).*\(([\d.]+)([KMG]iB)\)$", line)
+        if found:
+            self._coming[found.group(1)] = float(found.group(2)) * _UNITS_MIB[found.group(3)]
+        found = re.match(r"Downloaded (\S+)", line)
+        if found:
+            self._here.add(found.group(1))
+        if re.match(r"Building \S", line):
+            self._tell("b" + line[1:])
+
+
+def _seconds(text: str) -> float:
+    return sum(float(number) * _UNITS_S[unit] for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", text))
 
 
 def explain(text: str) -> str:
@@ -48,8 +72,13 @@ def explain(text: str) -> str:
     printed = re.findall(r"(?m)^\s+(\w*(?:Error|Exception): .+)$", block)  # of a package that could not be built
     if printed:
         sentence += ": " + printed[-1].strip()
+    return _shorten(without_secrets(sentence))
+
+
+def without_secrets(sentence: str) -> str:
+    """The sentence with `user:password@` and `?query` of its URLs blotted out."""
     sentence = re.sub(r"(://[^\s?]+\?)[^\s`)]+?(?=:?(?:[\s`)]|$))", r"\1***", sentence)
-    return _shorten(re.sub(r"(://)[^/@\s]+@", r"\1***@", sentence))
+    return re.sub(r"(://)[^/@\s]+@", r"\1***@", sentence)
 
 
 def _shorten(sentence: str, limit: int = 400) -> str:

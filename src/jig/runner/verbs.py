@@ -32,6 +32,7 @@ def supervise(words: "List[str]") -> None:
     if detach():
         supervisor.main(taken)
     os.close(taken.lock)  # the supervisor's alone from here on: the kernel frees it when that one dies
+    taken.using.release()
     wire.write_answer(sys.stdout.buffer, {"handle": {"run": taken.folder.id, "folder": taken.folder.path}})
     if "tail" in request:  # the client stays, and this process with it: no second one need be started
         from jig.runner.tail import Tail
@@ -57,6 +58,8 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
         return {"runs": collect.run_ids(home)}
     if verb == "settle":
         return {"settled": settle(request["name"])}
+    if verb in ("environment", "environments", "platform", "prune"):
+        return about_environments(verb, home.path, request)
     if verb == "remove":
         return {"status": collect.remove_run(home, request["run"])}
     if verb == "collect":
@@ -66,10 +69,26 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
     raise wire.Refused("this runner does not know the verb %r" % verb)
 
 
+def about_environments(verb: str, home: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
+    """What is built here, or could be."""
+    from jig.runner import env_store, environment, virtual_packages
+
+    if verb == "platform":
+        return virtual_packages.machine_platform()
+    if verb == "environments":
+        return {"environments": env_store.listing(home)}
+    if verb == "prune":
+        return env_store.prune(home, request["older_than_s"], request["keep_bytes"])
+    place = environment.find(request["environment"], home)
+    folder = place or environment.install_root(home, request["environment"])
+    return {"folder": folder, "prepared": bool(place), "bytes": env_store.size(place) if place else 0}
+
+
 def prepare() -> None:
     """Build an environment now, telling each step."""
     from jig.runner import environment
-    from jig.runner.taking_in import take_uv
+    from jig.runner.blobs import BlobStore, UsingBlobs
+    from jig.runner.taking_in import get_ready
 
     request = wire.read_request(sys.stdin.buffer)
     home = Home(expand_home(request.get("home")))
@@ -79,11 +98,13 @@ def prepare() -> None:
 
     log = os.path.join(home.path, "logs", os.path.basename(request["log"]))
     make_private(os.path.dirname(log))
-    take_uv(home, request["environment"], sys.stdin.buffer, sys.stdout.buffer)
-    try:
-        python = environment.ensure(request["environment"], home.path, log, tell)
-    except (environment.EnvironmentFailed, environment.NotStarted) as error:
-        raise wire.Refused(str(error), "the full log is %s" % log)
+    make_private(home.path)
+    with UsingBlobs(BlobStore(home.blobs)):
+        get_ready(home, request["environment"], sys.stdin.buffer, sys.stdout.buffer)
+        try:
+            python = environment.ensure(request["environment"], home.path, log, tell)
+        except (environment.EnvironmentFailed, environment.NotStarted) as error:
+            raise wire.Refused(str(error), "the full log is %s" % log)
     wire.write_answer(sys.stdout.buffer, {"python": python})
 
 

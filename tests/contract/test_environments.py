@@ -1,0 +1,191 @@
+"""One suite over every kind of environment on every kind of machine: the same submit, the same record, the same failure."""
+
+import json
+import os
+import re
+from contextlib import ExitStack
+
+import pytest
+
+from jig import environments, machines
+from jig.environments import Environment
+from jig.project import Project
+from jig.runner import events
+from jig.runner.env_build import WAITING
+from jig.runner.folder import Home
+from tests.conda_channel import serve_channel
+from tests.conftest import call, spawn, until
+from tests.runner.wheels import make_wheel, serve
+from tests.ssh.conftest import attach_words
+
+AT_ONCE = 10
+
+
+class World:
+    """A project whose target `here` is a machine of one kind with an environment of one kind."""
+
+    def __init__(self, kind: str, project, home, folder: str, address: str, index) -> None:
+        self.kind, self.project, self.home, self.folder, self.index = kind, project, home, folder, index
+        self.address = address
+        project.runconfig("here")
+        project.write(
+            "a.py", "import sys; print(sys.prefix)" if kind == "user" else "import alpha; print(alpha.VERSION)"
+        )
+
+    def manage(self, managed: bool) -> None:
+        place = self.project.path / "aml_config/here.compute"
+        text = re.sub(r"userManagedEnvironment: \w+\n", "", place.read_text())
+        place.write_text(f"{text}userManagedEnvironment: {str(managed).lower()}\n")
+
+    def conda(self, *lines: str) -> None:
+        text = "dependencies:\n" + "".join(f"  {line}\n" for line in lines)
+        text += f"  - pip:\n    - --index-url {self.index.url}/simple\n    - alpha\n"
+        self.project.write("aml_config/conda_dependencies.yml", text)
+
+    def call(self, *words: str):
+        return call(*words, cwd=self.project.path, timeout=60)
+
+    def spawn(self, *words: str):
+        return spawn(*words, cwd=self.project.path)
+
+    def environments(self) -> "set[str]":
+        """What is built there, or half built."""
+        place = self.home / "envs"
+        return {name for name in os.listdir(place) if not name.endswith(".lock")} if place.exists() else set()
+
+    def notes(self, run_id: str) -> "list[str]":
+        past = events.read(Home(str(self.home)).run(run_id).events)
+        return [event["text"] for event in past if event["event"] == "note"]
+
+    def ended(self, run_id: str) -> bool:
+        past = events.read(Home(str(self.home)).run(run_id).events)
+        return bool(past) and past[-1]["event"] in events.FINAL
+
+
+def _user(world: World, channel) -> None:
+    world.manage(True)
+
+
+def _uv(world: World, channel) -> None:
+    world.manage(False)
+    world.conda("- python>=3.8")
+
+
+def _conda(world: World, channel) -> None:
+    world.manage(False)
+    world.conda("- python", "- hello")
+    place = world.project.path / "aml_config/conda_dependencies.yml"
+    place.write_text(f"channels: ['{channel}']\n{place.read_text()}")
+
+
+KINDS = {"conda": _conda, "user": _user, "uv": _uv}
+MACHINES = ("local", "remote")
+
+
+def test_every_kind_is_here():
+    assert sorted(KINDS) == sorted(environments.KINDS) and sorted(MACHINES) == sorted(machines.KINDS)
+
+
+@pytest.fixture(params=[(kind, machine) for machine in MACHINES for kind in sorted(KINDS)], ids="-".join)
+def world(request, project, jig_home, tmp_path, channel, monkeypatch):
+    kind, machine = request.param
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    address, home, folder = "127.0.0.1", jig_home, str(jig_home)
+    if machine == "local":
+        project.write("aml_config/here.compute", "type: local\n")
+    else:
+        host, cli, client, key = map(request.getfixturevalue, ("lasting_host", "cli", "client", "key_pair"))
+        request.getfixturevalue("archive_at_hand")
+        client.give_key(key)
+        host.authorize(key.with_suffix(".pub").read_text())
+        said = cli(*attach_words(host, name="here"))
+        assert said.code == 0, said.err
+        address, home, folder = host.near_address, host.home / ".jig", "/home/ada/.jig"
+    make_wheel(tmp_path / "wheels", "alpha", "1.0")
+    with ExitStack() as ends:
+        index = ends.enter_context(serve(tmp_path / "wheels", address))
+        served = ends.enter_context(serve_channel(channel.folder, address))
+        world = World(kind, project, home, folder, address, index)
+        world.channel = served
+        KINDS[kind](world, served.url)
+        yield world
+
+
+built = pytest.mark.parametrize(
+    "world",
+    [(kind, machine) for machine in MACHINES for kind in sorted(KINDS) if kind != "user"],
+    indirect=True,
+    ids="-".join,
+)
+
+
+def test_the_same_submit_and_the_same_record(world, cli):
+    """And it is found again."""
+    before = world.environments()
+    said = world.call("submit", "-c", "here", "a.py")
+    assert said.code == 0, said.out + said.err
+    assert world.kind == "user" or "\n1.0\n" in said.out
+    assert len(world.environments() - before) == (world.kind != "user")
+    (record,) = cli("history", "list", "-o", "json").json()
+    shown = {name: record[name] for name in ("run_id", "status", "exit_code", "target", "command")}
+    assert shown == {"run_id": said.run_id, "status": "Completed", "exit_code": 0, "target": "here", "command": "a.py"}
+    target = Project.find(str(world.project.path)).compute_target("here")
+    conda = Project.find(str(world.project.path)).conda("aml_config/conda_dependencies.yml", False)
+    wanted = environments.decide(target, conda, True, str(world.project.path))
+    assert wanted.kind == world.kind
+    plan = json.loads((world.home / "runs" / said.run_id / "plan.json").read_text())
+    assert Environment.from_json(plan["environment"]) == wanted.shown()
+    asked = list(world.index.asked)
+    again = world.call("submit", "-c", "here", "a.py")
+    assert again.code == 0 and world.notes(again.run_id) == [] and world.index.asked == asked
+
+
+def test_prepare(world):
+    said = world.call("experiment", "prepare", "-c", "here")
+    assert said.code == 0, said.err
+    expected = (
+        "nothing to prepare: scripts run with your own " if world.kind == "user" else f"prepared: {world.folder}/envs/"
+    )
+    assert said.out.startswith(expected)
+    run = world.call("submit", "-c", "here", "a.py")
+    assert run.code == 0 and world.notes(run.run_id) == []
+
+
+@built
+def test_a_failure_says_why_first_and_leaves_nothing(world):
+    world.index.folder.joinpath("alpha-1.0-py3-none-any.whl").write_bytes(b"torn")
+    before = world.environments()
+    said = world.call("submit", "-c", "here", "a.py")
+    assert said.code == 125
+    found = world.call("status", "-o", "json").json()
+    assert (found["state"], found["reason"]) == ("Failed", "environment-failed")
+    sentence = "Status: Failed: the environment could not be built: uv could not install the packages: "
+    (status,) = [line for line in said.out.splitlines() if line.startswith("Status: ")]
+    assert status.startswith(sentence) and "alpha" in status
+    assert status.endswith(f"(the full log is {world.folder}/runs/{said.run_id}/prepare.log)")
+    (log,) = [line for line in said.out.splitlines() if line.startswith("Log: ")]
+    with open(log.removeprefix("Log: ")) as file:
+        assert "alpha" in file.read()
+    assert world.environments() == before
+    make_wheel(world.index.folder, "alpha", "1.0")
+    assert world.call("submit", "-c", "here", "a.py").code == 0, "and nothing of it is in the way"
+
+
+@built
+def test_ten_at_once_build_once(world):
+    world.index.stall = "alpha"
+    before = world.environments()
+    clients = [world.spawn("submit", "-a", "-c", "here", "a.py") for _ in range(AT_ONCE)]
+    ids = []
+    for client in clients:
+        out, err = client.communicate(timeout=60)
+        assert client.returncode == 0, err
+        ids.append(out.decode().split()[1])
+    until(lambda: sum(WAITING in world.notes(run_id) for run_id in ids) == AT_ONCE - 1, what="that nine wait")
+    world.index.release.set()
+    until(lambda: all(world.ended(run_id) for run_id in ids), what="the end of all")
+    assert sum("resolving" in world.notes(run_id) for run_id in ids) == 1
+    assert len(world.environments() - before) == 1
+    for run_id in ids:
+        assert (world.home / "runs" / run_id / "output.log").read_text() == "1.0\n"
