@@ -98,8 +98,12 @@ def render(plan: Plan, files: list[list[Any]]) -> str:
         rows.append(("environment", f"your own: {environment.python}"))
     else:
         rows.append(("environment", f"{environment.kind}, fingerprint {environment.fingerprint}"))
-        rows += [("", f"python {environment.python or '(any)'}")]
-        rows += [("", line) for line in environment.options + environment.requirements]
+        if environment.kind == "conda":
+            rows += [("", f"channel {address}") for address in environment.channels]
+            rows += [("", line) for line in environment.packages]
+        else:
+            rows.append(("", f"python {environment.python or '(any)'}"))
+        rows += [("", f"pip {line}") for line in environment.options + environment.requirements]
     interpreter = (environment.python if environment.kind == "user" else "") or "python"
     rows.append(("command", shlex.join(interpreter if word == PYTHON else word for word in plan.argv)))
     rows += [("variable", f"{name}={value}") for name, value in plan.variables]

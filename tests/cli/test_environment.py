@@ -349,7 +349,11 @@ def test_what_cannot_be_locked_leaves_the_lock_as_it_was(managed, cli, index, ch
     assert said.err.startswith("error: uv could not find versions that fit together: ")
     asks(managed, "python", "nosuch", channels=[channel.url])
     said = cli("environment", "lock")
-    assert (said.code, said.out, said.err) == (125, "", "error: no channel has nosuch\n")
+    assert (said.code, said.out, said.err) == (
+        125,
+        "",
+        "error: no channel has nosuch\n\nhint: jig environment check looks the conda file over\n",
+    )
     assert (managed.path / LOCK).read_bytes() == written
     assert sorted(os.listdir(managed.path / "aml_config")) == [
         "conda_dependencies.lock.json",

@@ -128,8 +128,8 @@ def test_the_same_submit_and_the_same_record(world, cli):
     assert world.kind == "user" or "\n1.0\n" in said.out
     assert len(world.environments() - before) == (world.kind != "user")
     (record,) = cli("history", "list", "-o", "json").json()
-    shown = {name: record[name] for name in ("run_id", "status", "exit_code", "target", "command")}
-    assert shown == {"run_id": said.run_id, "status": "Completed", "exit_code": 0, "target": "here", "command": "a.py"}
+    shown = {name: record[name] for name in ("run_id", "status", "target", "script_name")}
+    assert shown == {"run_id": said.run_id, "status": "Completed", "target": "here", "script_name": "a.py"}
     target = Project.find(str(world.project.path)).compute_target("here")
     conda = Project.find(str(world.project.path)).conda("aml_config/conda_dependencies.yml", False)
     wanted = environments.decide(target, conda, True, str(world.project.path))

@@ -66,7 +66,7 @@ class Index:
             links = [
                 f'<a href="/files/{file}">{file}</a>'
                 for file in sorted(os.listdir(self.folder))
-                if file.startswith(name[1])
+                if file.replace("_", "-").startswith(name[1])
             ]
             self._send(request, "text/html", "".join(links).encode() if links else None)
         else:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from jig.errors import MachineError
 from jig.machines import mirror
 from jig.machines.mirror import Frames, write_at
-from jig.spawn import spawn_piped
 from jig.machines.ssh import SshPipe
 from jig.runner import outputs, tail, wire
 from jig.runner.folder import RunFolder
+from jig.spawn import spawn_piped
 
 pytestmark = pytest.mark.timeout(60)
 

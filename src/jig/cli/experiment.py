@@ -112,8 +112,10 @@ def submit(args: Args) -> int:
         if plan.environment.kind == "user" and plan.target_kind == "local":
             _warn_of_missing_python(plan.environment.python)
         return 0
-    submitted = pipeline.submit(wanted, teller)
-    line.clear()
+    try:
+        submitted = pipeline.submit(wanted, teller)
+    finally:
+        line.clear()
     run_id = submitted.handle.run_id
     if args.flag("verbose"):
         frozen = submitted.handle.plan.snapshot
@@ -185,8 +187,10 @@ def prepare(args: Args) -> int:
         if not sys.stderr.isatty():
             print(text, file=sys.stderr)
 
-    built, python = build(_wanted_config(args), tell)
-    line.clear()
+    try:
+        built, python = build(_wanted_config(args), tell)
+    finally:
+        line.clear()
     print(f"prepared: {python}" if built else f"nothing to prepare: scripts run with your own {python}")
     return 0
 

@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from jig.project.yaml import Node
+
 ALIAS = "https://conda.anaconda.org"
 DEFAULTS = ("https://repo.anaconda.com/pkgs/main", "https://repo.anaconda.com/pkgs/r")
 WHEN_NONE = "conda-forge"
@@ -49,15 +51,25 @@ class Settings:
 def _condarc() -> dict[str, Any]:
     """The person's settings for conda; none when there is no such file, or when it cannot be read as one."""
     path = os.environ.get("CONDARC") or os.path.expanduser("~/.condarc")
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError):
+    if not os.path.isfile(path):
         return {}
-    import yaml
+    from jig.errors import ProjectError
+    from jig.project import yaml
+    from jig.runner.folder import default_home
 
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
+        root, _ = yaml.read(path, os.path.join(default_home(), "cache", "yaml"))
+    except ProjectError:  # conda would not read it either
         return {}
+    found = _plain(root) if root is not None else {}
     return found if isinstance(found, dict) else {}
+
+
+def _plain(node: Node) -> Any:
+    from jig.project.yaml import LIST, MAP
+
+    if node.kind == MAP:
+        return {key.text: _plain(value) for key, value in node.pairs()}
+    if node.kind == LIST:
+        return [_plain(item) for item in node.children]
+    return node.text or None

@@ -158,6 +158,8 @@ def _try(one: Wanted, progress: _Progress, leaving: threading.Event) -> None:
                 digest.update(data)
                 size += file.write(data)
                 progress.add(len(data))
+            if rest := getattr(source, "length", 0):  # a connection that ends early is no error to the library
+                raise OSError(f"the connection ended {rest} bytes too early")
         if digest.hexdigest() != one.sha256:
             raise PackagesError(
                 f"{without_secrets(one.url)} is another file than it was: "

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # The oldest C libraries that uv can choose wheels for, each as the newest that a machine has.
 GLIBC = ("2.17", "2.28", *(f"2.{minor}" for minor in range(31, 41)))
 OLDEST_PYTHON = (3, 6)  # for which uv chooses packages
+ANY_PYTHON = "3.12"  # for wheels that do not depend on it
 
 
 def fetch(
@@ -28,6 +29,8 @@ def fetch(
 
     They lie where `download.place` says.
     """
+    if "program" in question:
+        return _fetch_program(question, tell)
     tell(f"{' and '.join(map(_host, question['hosts']))} cannot be reached from there: fetching the files here")
     wanted = []
     if "conda" in question:
@@ -37,6 +40,27 @@ def fetch(
         wanted += _pip_files(environment, records, question["pip"])
     download(wanted, tell)
     return [(one.name, one.sha256) for one in wanted]
+
+
+def _fetch_program(question: dict[str, Any], tell: Callable[[str], None]) -> list[tuple[str, str]]:
+    """The wheel of a program for a machine of another kind than this; none where that fails, for it may find its own."""
+    import subprocess
+
+    from jig.environments.uv import find_uv
+    from jig.runner.rattler_tool import VERSION
+
+    line = f"py-rattler=={VERSION}"
+    if question["program"] == "uv":
+        said = subprocess.run([find_uv(), "--version"], capture_output=True, text=True).stdout.split()
+        line = f"uv=={said[1]}" if len(said) > 1 else "uv"
+    tell(f"fetching {line.partition('==')[0]} for {question['system']} {question['machine']}")
+    try:
+        found = _pip_files(Environment("uv", requirements=(line,)), [], {**question, "python": ANY_PYTHON})
+        download(found, tell)
+    except PackagesError as error:
+        tell(error.message)
+        return []
+    return [(one.name, one.sha256) for one in found]
 
 
 def _host(place: str) -> str:

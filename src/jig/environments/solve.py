@@ -40,7 +40,7 @@ def solve(
             records: list[dict[str, Any]] = answer["records"]
             return records
         if "error" in answer:
-            raise PackagesError(answer["error"])
+            raise PackagesError(answer["error"], "jig environment check looks the conda file over")
         if "note" in answer:
             tell(str(answer["note"]))
     raise PackagesError("the solver ended without an answer")

@@ -58,7 +58,7 @@ def read(path: str, cache_dir: str | None, shown: str = "") -> tuple[Node | None
     if root is not None:
         return root, []
     root, faults = parse(_text(data, shown), shown)
-    if root is not None and not faults and not _holds_password(root):
+    if root is not None and not faults and not _holds_secret(root):
         cache.keep(entry, root)
     return root, faults
 
@@ -118,9 +118,12 @@ def _text(data: bytes, shown: str) -> str:
         raise ProjectError([Fault(shown, line, "", message, "save the file as UTF-8")]) from error
 
 
-def _holds_password(root: Node) -> bool:
-    """Whether the file holds a password (not a mere reference to one): it is never copied into the cache."""
-    for key, value in root.pairs() if root.kind == MAP else ():
+def _holds_secret(node: Node) -> bool:
+    """Whether the file holds a password (not a mere reference to one) or a URL with one: it is never copied."""
+    for key, value in node.pairs() if node.kind == MAP else ():
         if key.text == "password" and value.kind != NULL and not value.text.startswith("AzureMlSecret="):
             return True
-    return False
+    _, mark, address = node.text.partition("://")
+    if mark and ("?" in address or "@" in address.partition("/")[0] or "/t/" in address):
+        return True
+    return any(_holds_secret(child) for child in node.children)

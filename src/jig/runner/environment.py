@@ -148,10 +148,20 @@ def has_uv(home: str) -> bool:
 
 
 def keep_uv(store: "BlobStore", name: str, home: str) -> None:
-    """Put the uv program that the client brought where this jig home looks for it."""
+    """Put the uv that the client brought, the program or its wheel, where this jig home looks for it."""
+    import shutil
+    import zipfile
+
     os.makedirs(os.path.join(home, "bin"), exist_ok=True)
     aside = os.path.join(home, "bin", "uv.%d" % os.getpid())
-    store.copy_out(name, aside, 0o755)
+    if zipfile.is_zipfile(store.place(name)):
+        with zipfile.ZipFile(store.place(name)) as wheel:
+            (inside,) = [member for member in wheel.namelist() if member.endswith(".data/scripts/uv")]
+            with wheel.open(inside) as source, open(aside, "wb") as program:
+                shutil.copyfileobj(source, program)
+        os.chmod(aside, 0o755)
+    else:
+        store.copy_out(name, aside, 0o755)
     os.replace(aside, os.path.join(home, "bin", "uv"))
 
 

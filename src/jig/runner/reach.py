@@ -34,10 +34,15 @@ def out_of_reach(environment: "Dict[str, Any]", home: str) -> "Dict[str, Any]":
         python = _python_version(environment, home, variables)
         if not python:  # the builder will say so
             return {}
-        question["pip"] = {"python": python, "system": sys.platform, "machine": os.uname().machine, "libc": libc()}
+        question["pip"] = dict(about_system(), python=python)
     if question:
         question["hosts"] = sorted({host for host, _ in gone})
     return question
+
+
+def about_system() -> "Dict[str, str]":
+    """What decides which wheels can be used here."""
+    return {"system": sys.platform, "machine": os.uname().machine, "libc": libc()}
 
 
 def _pip_sources(environment: "Dict[str, Any]") -> "Tuple[Dict[str, str], List[str]]":

@@ -98,21 +98,22 @@ def _take_blobs(store: blobs.BlobStore, source: "BinaryIO") -> None:
 def get_ready(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> None:
     """What only the client can give for an environment that is to be built here, before it may leave.
 
-    Programs that this machine lacks, if the client's fit; the project's own packages; the conda packages that fit
-    together on this machine, which the client finds out; and the files of all of them, where no index can be reached.
+    Programs that this machine lacks; the project's own packages; the conda packages that fit together on this machine,
+    which the client finds out; and the files of all of them, where no index can be reached.
     """
     if environment.is_prepared(wanted, home.path):
         return
     store = blobs.BlobStore(home.blobs)
-    if wanted.get("uv_blob") and not environment.has_uv(home.path):
-        _have(store, [wanted["uv_blob"]], source, answers)
-        environment.keep_uv(store, wanted["uv_blob"], home.path)
+    uv = "" if environment.has_uv(home.path) else _program("uv", wanted, store, source, answers)
+    if uv:
+        environment.keep_uv(store, uv, home.path)
     if wanted["kind"] == "conda":
         from jig.runner import rattler_tool, virtual_packages
 
-        if wanted.get("rattler_blob") and not rattler_tool.has_rattler(home.path, wanted):
-            _have(store, [wanted["rattler_blob"]], source, answers)
-            rattler_tool.keep_rattler(store, wanted["rattler_blob"], home.path)
+        lacks = not rattler_tool.has_rattler(home.path, wanted)
+        rattler = _program("rattler", wanted, store, source, answers) if lacks else ""
+        if rattler:
+            rattler_tool.keep_rattler(store, rattler, home.path)
         if environment.needs_solving(wanted, home.path):
             wire.write_answer(answers, {"solve": virtual_packages.machine_platform()})
             wanted["records"] = wire.read_request(source)["solved"]
@@ -122,10 +123,33 @@ def get_ready(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers:
 
         question = out_of_reach(wanted, home.path)
         if question:
-            wire.write_answer(answers, {"fetch": question})
-            wanted["brought"] = wire.read_request(source)["fetched"]
+            wanted["brought"] = _fetched(question, store, source, answers)
             wanted["brought_for"] = [kind for kind in ("conda", "pip") if kind in question]
-            _have(store, [blob for _, blob in wanted["brought"]], source, answers)
+
+
+def _program(
+    name: str, wanted: "Dict[str, Any]", store: blobs.BlobStore, source: "BinaryIO", answers: "BinaryIO"
+) -> str:
+    """The blob of a program that this machine lacks: the client's own, or one that it fetches; empty when it has none."""
+    blob = str(wanted.get(name + "_blob", ""))
+    if blob:
+        _have(store, [blob], source, answers)
+    elif wanted.get("fetches") and sys.platform != "win32":
+        from jig.runner.reach import about_system
+
+        for _, blob in _fetched(dict(about_system(), program=name), store, source, answers):
+            return blob
+    return blob
+
+
+def _fetched(
+    question: "Dict[str, Any]", store: blobs.BlobStore, source: "BinaryIO", answers: "BinaryIO"
+) -> "List[List[str]]":
+    """The names and blobs of files that the client downloads for us; the blobs are here then."""
+    wire.write_answer(answers, {"fetch": question})
+    found = wire.read_request(source)["fetched"]  # type: List[List[str]]
+    _have(store, [blob for _, blob in found], source, answers)
+    return found
 
 
 def _have(store: blobs.BlobStore, names: "List[str]", source: "BinaryIO", answers: "BinaryIO") -> None:

@@ -104,7 +104,7 @@ def prepare() -> None:
         try:
             python = environment.ensure(request["environment"], home.path, log, tell)
         except (environment.EnvironmentFailed, environment.NotStarted) as error:
-            raise wire.Refused(str(error), "the full log is %s" % log)
+            raise wire.Refused(str(error), "" if log in str(error) else "the full log is %s" % log)
     wire.write_answer(sys.stdout.buffer, {"python": python})
 
 

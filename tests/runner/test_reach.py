@@ -1,0 +1,127 @@
+"""Whether a machine reaches what it needs: whom it asks, and how long it waits."""
+
+import os
+import socket
+import time
+from contextlib import closing
+
+import pytest
+
+from jig.environments.uv import find_uv
+from jig.runner import reach
+from jig.runner.reach import out_of_reach, place_of, unreachable
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch, tmp_path):
+    """A machine whose user has set nothing."""
+    for name in os.environ:
+        if name.upper().startswith(("PIP_", "UV_", "XDG_")) or name.upper().endswith("_PROXY"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "none"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+
+
+@pytest.fixture
+def open_port():
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port():
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        return server.getsockname()[1]
+
+
+@pytest.fixture
+def silent_port():
+    """One that takes no more connections, and refuses none."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=0)
+    with closing(server), closing(socket.create_connection(server.getsockname())):
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "place"),
+    [
+        ("https://pypi.org/simple", {}, ("pypi.org", 443)),
+        ("http://user:pw@host:8080/x.whl?sig=1", {}, ("host", 8080)),
+        ("http://host/x", {"https_proxy": "http://p:1"}, ("host", 80)),
+        ("https://host/x", {"https_proxy": "http://me:pw@p:3128"}, ("p", 3128)),
+        ("https://host/x", {"HTTPS_PROXY": "p:3128"}, ("p", 3128)),
+        ("https://host/x", {"ALL_PROXY": "socks5://p:1080"}, ("p", 1080)),
+        ("https://host.lab.org/x", {"ALL_PROXY": "p:1", "NO_PROXY": "other, .lab.org"}, ("host.lab.org", 443)),
+        ("https://host/x", {"ALL_PROXY": "p:1", "no_proxy": "*"}, ("host", 443)),
+        ("https://ghost/x", {"ALL_PROXY": "p:1", "no_proxy": "host"}, ("p", 1)),
+        ("file:///srv/x.conda", {"ALL_PROXY": "p:1"}, ("file:///srv/x.conda", 0)),
+    ],
+)
+def test_whom_to_ask(url, variables, place):
+    assert place_of(url, variables) == place
+
+
+def test_all_at_once_and_not_for_long(open_port, closed_port, silent_port, tmp_path, monkeypatch):
+    monkeypatch.setattr(reach, "DEADLINE_S", 0.5)
+    here = tmp_path / "a file"
+    here.write_text("")
+    ports = [("127.0.0.1", port) for port in (open_port, closed_port, silent_port)]
+    urls = [f"http://{host}:{port}/{name}" for host, port in ports for name in "ab"]
+    urls += [here.as_uri(), "file:///nowhere/x", "http://no-such-host.invalid/x"]
+    began_s = time.monotonic()
+    gone = unreachable(urls, {})
+    assert time.monotonic() - began_s < 1.5
+    assert gone == {*ports[1:], ("file:///nowhere/x", 0), ("no-such-host.invalid", 80)}
+
+
+def wanted(*requirements: str, options: "tuple[str, ...]" = (), **more) -> dict:
+    return {
+        "kind": "uv",
+        "python": "",
+        "requirements": list(requirements),
+        "options": list(options),
+        "uv_path": find_uv(),
+        **more,
+    }
+
+
+def test_what_is_asked_for(open_port, closed_port, tmp_path):
+    away, near = (f"http://127.0.0.1:{port}" for port in (closed_port, open_port))
+    home = str(tmp_path)
+    assert out_of_reach(wanted(options=(f"--index-url {away}/simple",)), home) == {}, "nothing is wanted from there"
+    assert out_of_reach(wanted("six", options=(f"--index-url {near}/simple",)), home) == {}
+    assert out_of_reach(wanted("six", options=("--no-index",)), home) == {}
+    question = out_of_reach(wanted("six", options=(f"--index-url {away}/simple",)), home)
+    assert sorted(question) == ["hosts", "pip"] and question["hosts"] == ["127.0.0.1"]
+    assert sorted(question["pip"]) == ["libc", "machine", "python", "system"]
+    assert [part.isdigit() for part in question["pip"]["python"].split(".")] == [True] * 3
+    by_url = wanted(f"x @ {away}/x-1-py3-none-any.whl", options=("--no-index",))
+    assert sorted(out_of_reach(by_url, home)) == ["hosts", "pip"]
+    links = wanted("six", options=("--no-index", f"--find-links {away}/links"))
+    assert sorted(out_of_reach(links, home)) == ["hosts", "pip"]
+
+
+def test_conda_and_pip_are_told_apart(open_port, closed_port, tmp_path):
+    away, near = (f"http://127.0.0.1:{port}" for port in (closed_port, open_port))
+    records = [{"name": "python", "version": "3.9.1", "url": f"{away}/linux-64/python.conda"}]
+    environment = wanted("six", options=(f"--index-url {near}/simple",), kind="conda", records=records)
+    assert out_of_reach(environment, str(tmp_path)) == {"conda": True, "hosts": ["127.0.0.1"]}
+    environment["options"] = [f"--index-url {away}/simple"]
+    question = out_of_reach(environment, str(tmp_path))
+    assert question["conda"] is True and question["pip"]["python"] == "3.9.1"
+    records[0]["url"] = "file:///nowhere/python.conda"
+    environment["requirements"] = []
+    assert out_of_reach(environment, str(tmp_path)) == {"conda": True, "hosts": ["file:///nowhere/python.conda"]}
+
+
+def test_an_index_of_uvs_own_settings_stands_for_the_usual_one(open_port, tmp_path):
+    place = tmp_path / ".config/uv/uv.toml"
+    place.parent.mkdir(parents=True)
+    place.write_text(f'[[index]]\nurl = "http://127.0.0.1:{open_port}/simple"\n')
+    assert out_of_reach(wanted("six"), str(tmp_path)) == {}
+
+
+def test_a_python_that_is_not_there_is_left_to_the_builder(closed_port, tmp_path):
+    environment = wanted("six", options=(f"--index-url http://127.0.0.1:{closed_port}/simple",), python="3.99")
+    assert out_of_reach(environment, str(tmp_path)) == {}
