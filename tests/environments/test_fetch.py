@@ -1,5 +1,6 @@
 """Files that are fetched here for a machine: which, from where, with which login, and what happens when they do not come."""
 
+import base64
 import hashlib
 import http.server
 import os
@@ -9,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from jig.environments import download, fetch
+from jig.environments import Environment, download, fetch, fetch_pip
 from jig.environments.download import Wanted
-from jig.environments.fetch import uv_platform
+from jig.environments.fetch_pip import login, uv_platform
 from jig.errors import PackagesError
 
 
@@ -40,19 +41,23 @@ def test_the_best_of_the_wheels_that_fit():
     names = ["cp39-abi3-manylinux_2_34_x86_64", "cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64"]
     names += ["cp311-abi3-manylinux_2_28_x86_64", "cp311-abi3-manylinux_2_9_x86_64"]
     wheels = [{"url": f"https://h/x-1.0-{name}.whl", "hashes": {"sha256": name}} for name in names]
-    assert fetch._best({"name": "x", "wheels": wheels}) == (f"https://h/x-1.0-{names[2]}.whl", names[2])
+    assert fetch_pip._best({"name": "x", "wheels": wheels}) == (f"https://h/x-1.0-{names[2]}.whl", names[2])
     archive = {"path": "/w/x-1.0-py3-none-any.whl", "hashes": {"sha256": "ab"}}
-    assert fetch._best({"name": "x", "archive": archive}) == ("/w/x-1.0-py3-none-any.whl", "ab")
+    assert fetch_pip._best({"name": "x", "archive": archive}) == ("/w/x-1.0-py3-none-any.whl", "ab")
     with pytest.raises(PackagesError, match="x exists as source only"):
-        fetch._best({"name": "x", "sdist": {}})
+        fetch_pip._best({"name": "x", "sdist": {}})
 
 
 def test_pip_packages_for_a_python_that_uv_does_not_serve():
-    from jig.environments import Environment
-
     there = {"python": "3.5.2", "system": "linux", "machine": "x86_64", "libc": "glibc 2.36"}
     with pytest.raises(PackagesError, match="pip packages for Python 3.5.2 cannot be chosen from here"):
         fetch.fetch(Environment("conda", requirements=("six",)), [], {"hosts": ["h"], "pip": there}, lambda text: None)
+
+
+def test_the_login_of_an_index_is_for_its_host():
+    indexes = ["https://plain/simple", "lab=https://me:p%40ss@host:8443/simple/"]
+    assert login("https://host:8443/files/x.whl", indexes) == "Basic " + base64.b64encode(b"me:p@ss").decode()
+    assert login("https://host/files/x.whl", indexes) == login("https://plain/x.whl", indexes) == ""
 
 
 class Server:
@@ -169,6 +174,14 @@ def test_a_login_is_for_one_host_only(server):
         server.todo = [f"{other.url}/f.whl"]
         get(of(server, login="Basic abc"))
         assert (server.logins, other.logins) == (["Basic abc"], [None])
+
+
+def test_a_stored_login(server, monkeypatch, tmp_path):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    get(of(server))
+    assert server.logins == ["Basic " + base64.b64encode(b"me:secret").decode()]
 
 
 def test_whoever_gives_up_does_not_wait(server):

@@ -66,18 +66,24 @@ def test_a_wheel_of_the_project(managed, project):
 
 @pytest.fixture
 def index(managed, project, tmp_path):
-    """An index of this computer, where the machine has none: `alpha` needs `beta`."""
+    """An index of this computer, where the machine has none: by name, by URL, and for a wheel of the project."""
     managed.host.write(".config/pip/pip.conf", "")
-    make_wheel(tmp_path / "wheels", "alpha", "1.0", requires=("beta",))
-    make_wheel(tmp_path / "wheels", "beta", "2.0")
-    with serve(tmp_path / "wheels") as index:
+    folder = tmp_path / "wheels"
+    make_wheel(folder, "alpha", "1.0")
+    make_wheel(folder, "beta", "2.0")
+    make_wheel(folder, "gamma", "1.0")
+    own = make_wheel(project.path / "aml_config", "delta", "3.0", requires=("beta",))
+    names = ("alpha", "beta", "gamma", "delta")
+    project.write("a.py", f"import {', '.join(names)}; print({', '.join(f'{name}.VERSION' for name in names)})")
+    with serve(folder) as index:
         place = project.path / "aml_config/conda_dependencies.yml"
-        text = place.read_text().replace("- sixpence", "- alpha")
-        place.write_text(
-            text + f"    - --index-url {index.url}/simple\n    - {index.url}/by-url/gamma-1.0-py3-none-any.whl?sig=x\n"
+        lines = (
+            f"--index-url {index.url}/simple",
+            "alpha",
+            own.name,
+            f"{index.url}/x/gamma-1.0-py3-none-any.whl?sig=1",
         )
-        make_wheel(tmp_path / "wheels", "gamma", "1.0")
-        project.write("a.py", "import alpha, beta, gamma; print(alpha.VERSION, beta.VERSION, gamma.VERSION)")
+        place.write_text(place.read_text().replace("    - sixpence\n", "".join(f"    - {line}\n" for line in lines)))
         yield index
 
 
@@ -87,7 +93,7 @@ def test_an_index_that_only_the_client_reaches(index, project, jig_home, cli, lo
         assert cli("environment", "lock", "-c", "box").code == 0
         make_wheel(index.folder, "alpha", "1.1")
     said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
-    assert said.code == 0 and "\n1.0 2.0 1.0\n" in said.out, said.out + said.err
+    assert said.code == 0 and "\n1.0 2.0 1.0 3.0\n" in said.out, said.out + said.err
     assert len(list((jig_home / "cache/files").iterdir())) == 3
     again = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=120)
     assert again.code == 0 and "making an environment" not in again.out

@@ -65,7 +65,6 @@ def _machine(args: Args) -> tuple[Project, ComputeTarget, SshMachine]:
 
 def check(args: Args) -> int:
     """Look around on a machine again."""
-    from jig.machines.attach import write_json
     from jig.machines.authorized_keys import run, usual
     from jig.machines.ssh_errors import check_attached
 
@@ -75,8 +74,7 @@ def check(args: Args) -> int:
     failure = run(machine, usual(machine), "exit")  # past the kept connection: whether a new one would stand
     if failure is not None:
         raise failure
-    facts = machine.ask("probe")["probe"]
-    write_json(os.path.join(machine.folder, "facts.json"), facts)
+    facts = machine.look_around()
     print(f"host key: {machine.fingerprint()}")
     report(facts)
     return 0

@@ -184,10 +184,22 @@ def _open(one: Wanted) -> IO[bytes]:
     if scheme not in ("http", "https"):
         return open(url2pathname(urlsplit(one.url).path) if scheme == "file" else one.url, "rb")
     request = Request(one.url)
-    if one.login:
-        request.add_unredirected_header("Authorization", one.login)  # it is for that host only
+    if login := one.login or _stored_login(urlsplit(one.url).hostname or ""):
+        request.add_unredirected_header("Authorization", login)  # it is for that host only
     answer: IO[bytes] = build_opener(HTTPSHandler(context=_certificates())).open(request, timeout=TIMEOUT_S)
     return answer
+
+
+def _stored_login(host: str) -> str:
+    """What ~/.netrc has for a host, as pip, uv and conda use it too."""
+    import netrc
+    from base64 import b64encode
+
+    try:
+        found = netrc.netrc(os.environ.get("NETRC") or None).authenticators(host)
+    except (OSError, netrc.NetrcParseError):
+        return ""
+    return "Basic " + b64encode(f"{found[0]}:{found[2]}".encode()).decode() if found else ""
 
 
 def _certificates() -> ssl.SSLContext:

@@ -61,10 +61,10 @@ def resolve(
         for digest, path in environment.files:
             os.makedirs(os.path.join(folder, digest))
             os.symlink(path, os.path.join(folder, digest, os.path.basename(path)))
-        brought = {name: _brought(records, asked) for name, records in conda.items()}
+        brought = {name: brought_by_conda(records, asked) for name, records in conda.items()}
         for name, version in {pair for packages in brought.values() for pair in packages.items()}:
-            _write_stand_in(folder, name, version)
-        limits = _write(folder, "limits.txt", _limits(brought))
+            write_stand_in(folder, name, version)
+        limits = _write(folder, "limits.txt", limits_of(brought))
         lines = [f"--find-links {base}", f"--constraint {limits}"] if any(brought.values()) else []
         lines += [line.replace(FILES, base) for line in asked]
         out = _write(folder, "out.txt", [_HASH.sub("", line) for line in before if " @ " not in line])
@@ -132,7 +132,7 @@ def _oldest(request: str) -> str:
     return next((one for one in series if clauses and satisfiable((*clauses, Clause("=", one)))), "")
 
 
-def _brought(records: Records, asked: Iterable[str]) -> dict[str, str]:
+def brought_by_conda(records: Records, asked: Iterable[str]) -> dict[str, str]:
     """The versions of the Python packages that conda brings, by pip's names.
 
     One of which the pip list asks for another version is not among them: pip installs over it.
@@ -162,7 +162,7 @@ def _wanted(requirement: str) -> tuple[str, tuple[Clause, ...] | None]:
     return named["name"], tuple(Clause(*found.groups()) for found in clauses if found) if is_plain else None
 
 
-def _limits(brought: dict[str, dict[str, str]]) -> list[str]:
+def limits_of(brought: dict[str, dict[str, str]]) -> list[str]:
     """Constraints that leave to conda what it brings, on each platform."""
     lines = []
     for name in sorted({name for packages in brought.values() for name in packages}):
@@ -184,7 +184,7 @@ def _marker(platform: str) -> str:
     return f"sys_platform == '{_SYSTEMS.get(system, system)}' and platform_machine == '{machine}'"
 
 
-def _write_stand_in(folder: str, name: str, version: str) -> None:
+def write_stand_in(folder: str, name: str, version: str) -> None:
     """A wheel that stands for what conda brings: it needs nothing more, and it is in no index."""
     import zipfile
 

@@ -12,6 +12,7 @@ from jig.machines.ssh_errors import HostKeyChanged
 from jig.runner import events, tail, wire
 from jig.runner.folder import RunFolder, make_private
 from jig.runner.quick_json import dumps, loads
+from jig.system import lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,13 +229,22 @@ def bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
 
     A file that was partly fetched goes on where it stopped; names that would leave the folder are refused.
     """
-    while not os.path.exists(os.path.join(folder.path, "outputs.json")):
-        try:
-            return _bring_outputs(machine, folder)
-        except RunnerMissing:
-            if not machine.forget_runner():
-                raise
-    return 0
+    done = os.path.join(folder.path, "outputs.json")
+    if os.path.exists(done):
+        return 0
+    # One command at a time: a part that another one had just put in its place would be missing half-way.
+    held = os.open(os.path.join(_arriving(folder), "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        lock(held)
+        while not os.path.exists(done):
+            try:
+                return _bring_outputs(machine, folder)
+            except RunnerMissing:
+                if not machine.forget_runner():
+                    raise
+        return 0  # another one brought them
+    finally:
+        os.close(held)
 
 
 def _bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
@@ -287,9 +297,13 @@ def _part(folder: RunFolder, path: str) -> str:
     from hashlib import sha256
 
     _place(folder, path)
+    return os.path.join(_arriving(folder), sha256(path.encode(errors="surrogateescape")).hexdigest()[:32])
+
+
+def _arriving(folder: RunFolder) -> str:
     aside = os.path.join(folder.path, "arriving")
     make_private(aside)
-    return os.path.join(aside, sha256(path.encode(errors="surrogateescape")).hexdigest()[:32])
+    return aside
 
 
 def _digest(path: str) -> str:

@@ -11,7 +11,7 @@ from jig.machines.address import Address
 from jig.machines.ssh_errors import Unreachable, explain
 from jig.project import ComputeTarget
 from jig.runner.folder import make_own
-from jig.runner.quick_json import loads
+from jig.runner.quick_json import dumps, loads
 from jig.spawn import spawn_piped
 from jig.system import quick_signal as signal
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jig.runner.folder import RunFolder
 
 LET_IN_S = 30.0
+SCOPE = "systemd-run --user --scope --quiet "
 MOST_TRIES = 10
 
 
@@ -76,11 +77,11 @@ class SshMachine:
             except RunnerMissing:  # not this time: others were faster, or it was too busy
                 if not self.forget_runner():
                     raise
-        return self._start(self._runner(folder), verb, *words)
+        scoped = verb == "supervise" and self.known_facts().get("logout") == "scope"  # only a run outlives the login
+        return self._start(self._runner(folder, SCOPE if scoped else ""), verb, *words)
 
-    def _runner(self, folder: str) -> str:
+    def _runner(self, folder: str, scope: str = "") -> str:
         # Plain characters only, relative to the login's home: every shell reads this the same way.
-        scope = "systemd-run --user --scope --quiet " if self.facts().get("logout") == "scope" else ""
         return f"exec {scope}python3 -I -S .jig/runner/{folder}/jig/runner/__main__.py"
 
     def _start(self, *words: str) -> SshPipe:
@@ -177,7 +178,7 @@ class SshMachine:
         """Whether programs of this computer run there."""
         import platform
 
-        return bool(self.facts().get("platform") == f"{sys.platform} {platform.machine()}")
+        return bool(self.known_facts().get("platform") == f"{sys.platform} {platform.machine()}")
 
     def _bring_runner(self) -> str:
         """Unpack the runner aside, then let it give itself its name, which is returned."""
@@ -205,7 +206,8 @@ class SshMachine:
         if "connect to new control master" in text:  # others took the sessions that it allows on one connection
             self._alone = self._crowded = True
             return RunnerMissing(f"{self.name} allows too few sessions on one connection")
-        if "kex_exchange_identification" in text and self._tries < MOST_TRIES:
+        behind_another = "UNKNOWN port" in text  # a jump host hung up: that may mean anything
+        if "kex_exchange_identification" in text and not behind_another and self._tries < MOST_TRIES:
             self._crowded = True  # it takes only so many new connections at once (MaxStartups)
             return RunnerMissing(f"{self.name} hung up before it said who it is")
         return explain(self.name, code, text, self.fingerprint(), self.address)
@@ -224,6 +226,17 @@ class SshMachine:
         except (OSError, ValueError):
             return {}
         return found
+
+    def look_around(self) -> dict[str, Any]:
+        """Find out what there is, and remember it."""
+        found: dict[str, Any] = self.ask("probe")["probe"]
+        with open(os.path.join(self.folder, "facts.json"), "w") as file:
+            file.write(dumps(found))
+        return found
+
+    def known_facts(self) -> dict[str, Any]:
+        """What was found there; one whose key was installed by hand may never have been looked at."""
+        return self.facts() or self.look_around()
 
     def feed(self, folder: RunFolder, pipe: Pipe | None = None) -> Any:
         """Brings the run's new bytes home while somebody follows it."""

@@ -55,6 +55,11 @@ def explain(name: str, code: int, said: str, pinned: str, address: Address | Non
         if too_open:
             return _key_too_open(name, too_open)
         return LoginRefused(f"{name} refused the login: {last}", _how_to_get_in(name, address), last)
+    if "systemd-run" in said or "connect to bus" in said:
+        return MachineError(
+            f"{name} gives a run no scope of its own any more, where it would outlive the login: {last}",
+            f"look around there again:  jig computetarget check {name}",
+        )
     if code == 127 or "python3: not found" in said or "python3: command not found" in said:
         return MachineError(f"there is no python3 on {name}", "install Python 3.6 or newer there (any user may)")
     if "can't open file" in said:

@@ -130,7 +130,7 @@ def get_ready(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers:
 def _program(
     name: str, wanted: "Dict[str, Any]", store: blobs.BlobStore, source: "BinaryIO", answers: "BinaryIO"
 ) -> str:
-    """The blob of a program that this machine lacks: the client's own, or one that it fetches; empty when it has none."""
+    """The blob of a program that this machine lacks: the client's own, or one that it fetches; empty without either."""
     blob = str(wanted.get(name + "_blob", ""))
     if blob:
         _have(store, [blob], source, answers)

@@ -12,6 +12,7 @@ from jig.runner.status import status
 from jig.store import runs
 from jig.store.record import record
 from jig.store.reserve import UNBORN, parse_line
+from jig.system import lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,19 +59,49 @@ class Index:
             self.db.close()
 
     def _open(self) -> None:
-        if os.path.exists(self._path) and not os.path.getsize(self._path):
-            self.remove()  # an emptied file beside a log that still belongs to its old content
+        if self._path == ":memory:":
+            self.db = sqlite3.connect(self._path, isolation_level=None)
+            self._make()
+        elif not self._connect():
+            self._put_in_place()
+
+    def _connect(self) -> bool:
+        """Open the file; False when it is missing, emptied, or of another version."""
+        if not (os.path.exists(self._path) and os.path.getsize(self._path)):
+            return False
         self.db = sqlite3.connect(self._path, timeout=60, isolation_level=None)
-        version = self.db.execute("PRAGMA user_version").fetchone()[0]
-        if version == VERSION:
-            return
-        self.db.execute("PRAGMA journal_mode=WAL")
-        self.db.execute("PRAGMA synchronous=NORMAL")
+        if self.db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+            return True
+        self.db.close()
+        return False
+
+    def _put_in_place(self, always: bool = False) -> None:
+        """Make it aside, so that nobody sees half of one; one process at a time, and the others find it made.
+
+        (An index that is taken away while another process opens it is a damaged one there.)
+        """
+        try:
+            held = os.open(self._path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise sqlite3.OperationalError(f"unable to open {self._path}: {error.strerror}") from error
+        try:
+            lock(held)
+            if not always and self._connect():
+                return
+            aside = self._path + ".new"
+            for path in (aside, self._path):
+                _unlink(path)
+            self.db = sqlite3.connect(aside, isolation_level=None)
+            self.db.execute("PRAGMA journal_mode=WAL")
+            self._make()
+            self.db.close()
+            os.rename(aside, self._path)
+            self.db = sqlite3.connect(self._path, timeout=60, isolation_level=None)
+        finally:
+            os.close(held)
+
+    def _make(self) -> None:
         with _Transaction(self.db):
-            if self.db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
-                return  # somebody else made it while we waited
-            for name in ("meta", "runs"):
-                self.db.execute(f"DROP TABLE IF EXISTS {name}")
             for statement in SCHEMA.split(";"):
                 self.db.execute(statement)
             self.db.execute(f"PRAGMA user_version={VERSION}")
@@ -86,25 +117,20 @@ class Index:
 
     def _start_over(self, error: sqlite3.Error) -> None:
         self._tell(f"the index was damaged ({error}) and is built again from the run folders")
-        self.remove()
-        self._open()
-        self.refresh()
+        try:
+            self._build_again()
+        except sqlite3.OperationalError as again:
+            self._do_without(again)
 
-    def remove(self) -> None:
-        """Delete the index; nothing is lost with it."""
+    def _build_again(self) -> None:
         if hasattr(self, "db"):
             self.db.close()
-        for suffix in ("", "-wal", "-shm"):
-            try:
-                os.unlink(self._path + suffix)
-            except FileNotFoundError:
-                continue
+        self._put_in_place(always=True)
+        self.refresh()
 
     def rebuild(self) -> int:
         """Build it again from the folders; returns how many runs it holds."""
-        self.remove()
-        self._open()
-        self.refresh()
+        self._build_again()
         count: int = self.db.execute("SELECT count(*) FROM runs WHERE state IS NOT NULL").fetchone()[0]
         return count
 
@@ -251,3 +277,12 @@ class _Transaction:
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _unlink(path: str) -> None:
+    """Delete a database with its log."""
+    for suffix in ("", "-wal", "-shm"):
+        try:
+            os.unlink(path + suffix)
+        except FileNotFoundError:
+            continue
