@@ -6,7 +6,8 @@ import os
 import sys
 
 from jig.digest import name_of
-from jig.errors import SnapshotError
+from jig.errors import MachineError, SnapshotError
+from jig.machines import Nonsense
 from jig.runner import wire
 from jig.runner.folder import default_home, make_private
 from jig.runner.quick_json import dumps_lines
@@ -180,18 +181,30 @@ class Sender:
         self._fetch = fetch
         self._records: list[dict[str, Any]] = []
         self._fetched: set[str] = set()
+        self._named: set[str] = set()
+
+    def begin(self, request: dict[str, Any]) -> None:
+        """Send the request; the blobs that it names, and the files of the run, may be asked for."""
+        environment, plan = request["environment"], request.get("plan")
+        programs = [environment[name] for name in ("uv_blob", "rattler_blob") if name in environment]
+        self._named = {*programs, *environment["files"]}
+        if plan is not None:
+            self._named |= {plan["snapshot"]["id"], *plan["attachments"].values()}
+        self._pipe.send(request)
 
     def deliver(self, request: dict[str, Any], offered: Sequence[str] = ()) -> HeldCtrlC:
         """Send the request and what the runner asks for, until it has taken the run in."""
         held = HeldCtrlC()
         try:
-            self._pipe.send({**request, "offered": bool(offered)})
+            self.begin({**request, "offered": bool(offered)})
             if offered:
                 self.send(offered)
             while self.asked(answer := self._pipe.answer()):
                 held.release()  # something is still to be sent: nothing has begun, and all can be dropped
                 self.give(answer)
                 held = HeldCtrlC()
+            if "handle" not in answer:
+                raise Nonsense
         except BaseException:
             held.drop()
             raise
@@ -210,7 +223,7 @@ class Sender:
             self._pipe.send({"solved": self._records})
         else:
             files = self._fetch(self._records, answer["fetch"])
-            self._fetched = {blob for _, blob in files}
+            self._fetched |= {blob for _, blob in files}
             self._pipe.send({"fetched": files})
 
     def send(self, names: Sequence[str]) -> None:
@@ -221,6 +234,8 @@ class Sender:
         sent, writing_s, write = 0, 0.001, self._pipe.write
         try:
             for name in names:
+                if not isinstance(name, str) or not (name in by_name or name in self._named or name in self._fetched):
+                    raise MachineError(f"the machine asked for a file that is not part of the run: {name!r}")
                 place = self._place(name, by_name.get(name))
                 size = os.path.getsize(place)
                 # The first megabytes go packed; where they go faster than packing pays for, the rest goes plain.

@@ -206,19 +206,19 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
 def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     """Build the environment of a run configuration now; returns whether there was one to build, and its interpreter."""
     from jig import handover
-    from jig.runner.blobs import BlobStore
+    from jig.runner.blobs import BlobStore, UsingBlobs
 
     project = Project.find(wanted.folder)
     config, target, environment, lock = _environment(project, wanted)
     _tell_of_lock(environment, lock, tell)
     machine = machines.for_target(target)
     store = BlobStore(Home(default_home()).blobs)
-    pipe = machine.open("prepare")
+    pipe, using = machine.open("prepare"), UsingBlobs(store)
     try:
         request = handover.on_machine(environment, machine, store)
-        pipe.send({"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"})
         solve, fetch = _solver(environment, lock, tell), _fetcher(environment, tell)
         sender = handover.Sender(pipe, store, [], project.root, machine.remote, solve, fetch)
+        sender.begin({"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"})
         while True:
             answer = pipe.answer()
             if "python" in answer:
@@ -230,6 +230,7 @@ def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
             else:
                 tell(answer["note"])
     finally:
+        using.release()
         pipe.close()
 
 

@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from jig import environments
 from jig.environments import Environment, decide
 from jig.project import ComputeTarget, CondaSpec, Requirement
@@ -43,3 +45,18 @@ def test_a_kind_is_imported_when_it_is_decided() -> None:
     said = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert said == "[]\n"
     assert sorted(environments.KINDS) == ["conda", "user", "uv"]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("--index-url https://user:word@h/simple", "--index-url https://***@h/simple"),
+        ("https://h/t/tk-1", "https://h/t/***/"),
+        ("https://h/t/tk-1/c", "https://h/t/***/c"),
+        ("https://h/api/conda/t/tk-1/c::numpy", "https://h/api/conda/t/***/c::numpy"),
+        ("x @ https://h/x.whl?sig=1", "x @ https://h/x.whl?***"),
+        ("https://h", "https://h"),
+    ],
+)
+def test_what_is_shown_of_a_url(line: str, shown: str) -> None:
+    assert environments.without_secrets(line) == shown

@@ -84,7 +84,7 @@ def names(lock: Lock, platform: str = SUBDIR) -> "list[str]":
 
 TEXTS = st.text(max_size=12)
 RECORDS = st.fixed_dictionaries(
-    dict.fromkeys(("name", "version", "build", "subdir", "url", "sha256"), TEXTS),
+    {**dict.fromkeys(("name", "version", "build", "subdir", "url"), TEXTS), "sha256": st.just("a1" * 32)},
     optional={"depends": st.lists(TEXTS, max_size=3), "size": st.integers(0), "noarch": st.just("python")},
 )
 PARTS = st.fixed_dictionaries(
@@ -127,7 +127,7 @@ def test_a_lock_that_cannot_be_written_leaves_the_old_one(tmp_path):
 
 
 WHOLE = {"format": 1, "for": "x", "pip": [], "conda": {}}
-RECORD = {"name": "a", "version": "1", "build": "0", "subdir": "noarch", "url": "u", "sha256": "s"}
+RECORD = {"name": "a", "version": "1", "build": "0", "subdir": "noarch", "url": "u", "sha256": "../../s"}
 
 
 def part(**record):
@@ -148,6 +148,7 @@ def part(**record):
         (json.dumps({**WHOLE, "conda": {"linux-64": {"virtual": {}}}}), "'records' is missing"),
         (json.dumps({**WHOLE, "conda": part(name="a")}), "'version' is missing"),
         (json.dumps({**WHOLE, "conda": part(**{**RECORD, "url": None})}), "a part of it is no text"),
+        (json.dumps({**WHOLE, "conda": part(**RECORD)}), "'../../s' is not a SHA-256"),
     ],
 )
 def test_a_file_that_is_no_lock(tmp_path, text, why):

@@ -129,6 +129,29 @@ def test_files_that_name_each_other_are_refused(tmp_path):
         PipList((str(tmp_path),)).add("-ra.txt")
 
 
+def test_what_a_file_names_is_looked_up_beside_it_first(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/more.txt").write_text("-r base.txt\n")
+    (tmp_path / "sub/base.txt").write_text("six\n")
+    (tmp_path / "base.txt").write_text("numpy\n")
+    pip = PipList((str(tmp_path),))
+    pip.add("-r sub/more.txt")
+    assert pip.requirements == ("six",)
+    pip.add("-r base.txt")
+    assert pip.requirements == ("numpy", "six")
+
+
+def test_a_file_that_is_refused_does_not_make_the_next_one_deeper(tmp_path):
+    (tmp_path / "bad.txt").write_text("-e .\n")
+    (tmp_path / "good.txt").write_text("six\n")
+    pip = PipList((str(tmp_path),))
+    for _ in range(6):
+        with pytest.raises(LineRefused, match="`-e` cannot stand here"):
+            pip.add("-r bad.txt")
+    pip.add("-r good.txt")
+    assert pip.requirements == ("six",)
+
+
 def test_a_wheel_of_the_project_goes_by_its_content(tmp_path):
     (tmp_path / "my wheels").mkdir()
     wheel = tmp_path / "my wheels" / "x-1.0-py3-none-any.whl"

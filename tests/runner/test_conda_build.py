@@ -303,6 +303,18 @@ def test_a_python_that_uv_does_not_serve_gets_its_packages_by_an_old_pip(
     )
 
 
+def test_an_old_pip_goes_to_the_indexes_that_the_file_names(
+    machine: Machine, choose: Any, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(tmp_path / "first", "alpha", "2.0")
+    make_wheel(tmp_path / "more", "beta", "1.0")
+    monkeypatch.delenv("PIP_NO_INDEX")  # for pip itself
+    with serve(tmp_path / "first") as first, serve(tmp_path / "more") as more:
+        options = [f"--index-url {first.url}/simple", f"--extra-index-url {more.url}/simple"]
+        python = machine.ensure(wanted(choose("python=3.5.2"), "alpha", "beta", options=options))
+    assert said(python, "-c", "import alpha, beta; print(alpha.VERSION, beta.VERSION)") == "2.0 1.0\n"
+
+
 @pytest.fixture(scope="session")
 def rattler_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The installed py-rattler as a wheel."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jig.environments.uv import find_uv
-from jig.runner import env_cache, env_store, environment
+from jig.runner import env_build, env_cache, env_store, environment
 from jig.runner.env_build import CHANGED
 from tests.runner.wheels import make_wheel
 
@@ -208,6 +208,57 @@ def test_prune_removes_leftovers_of_the_dead_only(store: Store) -> None:
         assert held
         assert store.prune()["removed"] == []
     assert store.left() == sorted([place.name, alive.name, ".building-0-elsewhere-1"])
+
+
+def test_folders_that_may_not_be_read_are_removed_and_what_a_link_names_is_left(tmp_path: Path) -> None:
+    outside, closed = tmp_path / "outside", tmp_path / "gone" / "closed"
+    outside.mkdir()
+    (closed / "deeper").mkdir(parents=True)
+    (closed / "deeper" / "file").touch()
+    (closed / "link").symlink_to(outside)
+    user = os.getuid() or 65534  # nothing is closed to root
+    for path in (tmp_path, outside, *(tmp_path / "gone").rglob("*"), tmp_path / "gone"):
+        os.chown(path, user, -1, follow_symlinks=False)
+    for path, mode in ((outside, 0o500), (closed / "deeper", 0o000), (closed, 0o300)):
+        path.chmod(mode)
+    code = "import os, shutil, sys; from jig.runner.env_cache import remove; os.chdir(sys.argv[1]); "
+    code += "os.setuid(int(sys.argv[2])); remove('gone')"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path), str(user)], check=True)
+    assert os.listdir(tmp_path) == ["outside"] and outside.stat().st_mode & 0o777 == 0o500
+
+
+def test_two_prunes_at_once_remove_each_environment_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = store.build("alpha")
+    take, removed = env_store._take, []
+
+    def too_late(path: str) -> int | None:
+        monkeypatch.setattr(env_store, "_take", take)
+        removed.extend(store.prune(keep_bytes=0)["removed"])
+        return take(path)
+
+    monkeypatch.setattr(env_store, "_take", too_late)
+    assert store.prune(keep_bytes=0)["removed"] == []
+    assert removed == [place.name]
+
+
+def test_a_build_leaves_alone_what_another_machine_has_built_meanwhile(
+    store: Store, holder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = store.build("alpha")
+    aside = place.with_name("theirs")
+    place.rename(aside)
+    note = env_build.Build._note
+
+    def noted(build: env_build.Build, *more: Any) -> None:
+        note(build, *more)
+        aside.rename(place)  # the other machine is done, and a run there uses it
+        holder(place)
+
+    monkeypatch.setattr(env_build.Build, "_note", noted)
+    built = (place.parent / "theirs/jig-environment.json").stat().st_ino
+    assert store.build("alpha") == place
+    assert (place / "jig-environment.json").stat().st_ino == built
+    assert store.left() == [place.name]
 
 
 def test_prune_removes_what_was_unpacked_in_part_and_forgotten(store: Store) -> None:

@@ -135,6 +135,26 @@ def test_the_folder_is_named_by_what_decides_what_is_in_it(tmp_path: Path, monke
     assert len(seen) == 15
 
 
+def test_conda_packages_are_for_a_kind_of_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def folder() -> str:
+        return place_of(tmp_path, kind="conda", requirements=[])
+
+    virtual = {"__archspec": "1=x86_64_v3", "__linux": "6.1"}
+    monkeypatch.setattr("jig.runner.virtual_packages.machine_platform", lambda: {"virtual": virtual})
+    alone = folder()
+    virtual["__cuda"] = "12.2"
+    assert folder() == alone, "a new driver serves what was built for the old one"
+    monkeypatch.setattr("jig.system.is_network_disk", lambda path: True)
+    seen = {alone, folder()}
+    for name, value in (("__cuda", "11.4"), ("__archspec", "1=x86_64_v4")):
+        virtual[name] = value
+        seen.add(folder())
+    virtual["__linux"] = "6.2"
+    assert folder() in seen and len(seen) == 4
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "12.4")
+    assert folder() not in seen
+
+
 def test_what_does_not_decide_it_does_not_name_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = place_of(tmp_path)
     for name in ("PIP_TIMEOUT", "PIP_RETRIES", "UV_HTTP_TIMEOUT"):

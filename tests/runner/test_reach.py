@@ -56,6 +56,8 @@ def silent_port():
         ("https://host/x", {"ALL_PROXY": "p:1", "no_proxy": "*"}, ("host", 443)),
         ("https://ghost/x", {"ALL_PROXY": "p:1", "no_proxy": "host"}, ("p", 1)),
         ("file:///srv/x.conda", {"ALL_PROXY": "p:1"}, ("file:///srv/x.conda", 0)),
+        ("https://host:port/simple", {}, ("https://host:port/simple", 0)),
+        ("https://[host/simple", {}, ("https://[host/simple", 0)),
     ],
 )
 def test_whom_to_ask(url, variables, place):

@@ -198,6 +198,14 @@ def test_a_password_is_never_an_argument(machine: Machine, index: Index, monkeyp
     assert {mode for _, mode in seen} == {0o600}
 
 
+def test_no_secret_of_a_url_is_in_the_log(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    with pytest.raises(EnvironmentFailed) as failed:
+        machine.ensure(wanted("http://user:s3cr3t@127.0.0.1:1/alpha-1.0-py3-none-any.whl?sig=s3cr3t"))
+    assert "http://127.0.0.1:1/alpha-1.0-py3-none-any.whl?***" in machine.log.read_text()
+    assert "s3cr3t" not in machine.log.read_text() + failed.value.reason
+
+
 def test_the_files_index_beats_the_machines(machine: Machine, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://127.0.0.1:1/more")

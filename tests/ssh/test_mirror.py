@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jig.errors import MachineError
+from jig.handover import Sender
 from jig.machines import mirror
 from jig.machines.mirror import Frames, write_at
 from jig.machines.ssh import SshPipe
 from jig.runner import outputs, tail, wire
+from jig.runner.blobs import BlobStore
 from jig.runner.folder import RunFolder
 from jig.spawn import spawn_piped
 
@@ -170,17 +172,38 @@ def test_a_machine_that_lies_about_names_writes_nothing(tmp_path, name):
         answers(listing("x"), ({"file": "x", "offset": -1, "size": 4}, b"evil"), ({"end": "sent"}, b"")),
         answers(listing("x"), ({"file": "x", "offset": 9, "size": 4}, b"evil"), ({"end": "sent"}, b"")),
         answers(listing("x"), ({"file": "x", "offset": 0, "size": 4}, b"live"), ({"end": "sent"}, b"")),
+        answers(listing("x"), ({"file": "x", "size": 4}, b"evil"), ({"end": "sent"}, b"")),
+        answers(listing("x"), ({"file": ["x"], "offset": 0, "size": 4}, b"evil"), ({"end": "sent"}, b"")),
         answers(listing("x", "x/y"), ({"end": "sent"}, b"")),
         answers(({"outputs": "x"}, b"")),
         answers(({"outputs": [["x"]]}, b"")),
         answers(({"nothing": 1}, b"")),
+        wire.MARK + b"{]\n",
+        wire.MARK + b"[" * 20_000 + b"\n",
     ],
-    ids=["unasked", "before", "gap", "hash", "file-and-folder", "no-list", "short", "no-answer"],
+    ids=[
+        *("unasked", "before", "gap", "hash", "no-offset", "no-name", "file-and-folder", "no-list", "short"),
+        *("no-answer", "no-json", "too-deep"),
+    ],
 )
 def test_a_machine_that_lies_otherwise_is_an_error_not_a_crash(tmp_path, lies):
     with pytest.raises(MachineError):
         mirror.bring_outputs(LyingMachine(lies), RunFolder(str(tmp_path)))
     assert not (tmp_path / "outputs.json").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "a1" * 32, ["x"], None])
+def test_a_machine_gets_no_file_that_is_not_the_runs(tmp_path, name):
+    store = BlobStore(str(tmp_path))
+    theirs = store.put(b"of another project")
+    pipe = LyingMachine(answers(({"missing": [theirs if name is None else name]}, b""))).open("supervise")
+    sender = Sender(pipe, store, [], "/", True, solve=lambda *_: [], fetch=lambda *_: [])
+    request = {"environment": {"files": []}, "plan": {"snapshot": {"id": "b2" * 32}, "attachments": {}}}
+    try:
+        with pytest.raises(MachineError, match="a file that is not part of the run"):
+            sender.deliver(request)
+    finally:
+        pipe.close()
 
 
 @pytest.mark.parametrize("name", ["../x", "/tmp/x", "lock", "stop-wanted", "work/x"])

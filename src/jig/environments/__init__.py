@@ -66,9 +66,9 @@ def without_secrets(line: str) -> str:
             rest, question, _ = rest.partition("?")
             place, slash, path = rest.partition("/")
             place = "***@" + place.rpartition("@")[2] if "@" in place else place
-            if path.startswith("t/"):
-                path = "t/***/" + path[2:].partition("/")[2]
-            word = scheme + mark + place + slash + path + (question and "?***")
+            before, token, path = f"{slash}{path}".partition("/t/")
+            path = f"{before}{token}***/{path.partition('/')[2]}" if token else before
+            word = scheme + mark + place + path + (question and "?***")
         words.append(word)
     return " ".join(words)
 

@@ -84,11 +84,18 @@ def _aside(one: Wanted) -> str:
 
 
 def _is_here(one: Wanted) -> bool:
+    """Whether the file is here, whole: a power cut may have torn it."""
+    import hashlib
+
+    path = place(one.sha256)
     try:
-        os.utime(place(one.sha256))
+        with open(path, "rb") as file:
+            whole = hashlib.file_digest(file, "sha256").hexdigest() == one.sha256
     except FileNotFoundError:
         return False
-    return True
+    if whole:
+        os.utime(path)
+    return whole
 
 
 def _forget_old() -> None:

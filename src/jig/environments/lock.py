@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 from jig.environments import Environment, fingerprint
 from jig.environments.lock_secrets import Secrets
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 AGAIN = "make it again:  jig environment lock"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _TEXTS = ("name", "version", "build", "subdir", "url", "sha256")  # what every record has
 
 
@@ -93,6 +95,9 @@ def _parsed(found: dict[str, Any]) -> Lock:
     texts += [text for part in lock.conda.values() for text in part["virtual"].values()]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a part of it is no text")
+    for record in records:
+        if not _SHA256.fullmatch(record["sha256"]):  # it becomes the name of a file
+            raise ValueError(f"{record['sha256']!r} is not a SHA-256")
     return lock
 
 

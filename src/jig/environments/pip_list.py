@@ -94,12 +94,15 @@ class PipList:
             raise LineRefused(f"`-r {name}`: there is no such file in {where}", "name it from the conda file's folder")
         if self._depth >= DEEPEST:
             raise LineRefused(f"`-r {name}`: files that name each other {DEEPEST} deep", "write the lines here")
-        self._depth += 1
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().replace("\\\n", " ").splitlines()
-        for line in lines:
-            self.add(line)
-        self._depth -= 1
+        places, self._depth = self._places, self._depth + 1
+        self._places = (os.path.dirname(path), *places)  # what it names lies beside it, as with pip
+        try:
+            for line in lines:
+                self.add(line)
+        finally:
+            self._places, self._depth = places, self._depth - 1
 
     def _add_options(self, text: str) -> None:
         from shlex import split  # pip reads option lines so

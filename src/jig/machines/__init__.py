@@ -41,6 +41,8 @@ class Pipe:
             answer = wire.read_answer(self.read, self.mark)
         except EOFError as error:
             raise MachineError("the runner ended without an answer", "what it printed stands above") from error
+        except (ValueError, RecursionError):
+            raise Nonsense from None
         return checked(answer)
 
     def close(self) -> None:
@@ -61,6 +63,13 @@ def checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "error" in answer:
         raise Refusal(answer["error"], answer.get("hint", ""), answer.get("code", ""))
     return answer
+
+
+class Nonsense(MachineError):
+    """An answer that no runner of jig's gives."""
+
+    def __init__(self) -> None:
+        super().__init__("the machine sent something that makes no sense", "is jig there of another kind?")
 
 
 class RunnerMissing(MachineError):

@@ -7,7 +7,7 @@ import select
 import time
 
 from jig.errors import MachineError
-from jig.machines import RunnerMissing
+from jig.machines import Nonsense, RunnerMissing
 from jig.machines.ssh_errors import HostKeyChanged
 from jig.runner import events, tail, wire
 from jig.runner.folder import RunFolder, make_private
@@ -63,10 +63,10 @@ class Frames:
 def _head(text: bytes) -> dict[str, Any]:
     try:
         head = loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         head = None
     if not isinstance(head, dict) or not isinstance(head.get("size", 0), int) or head.get("size", 0) < 0:
-        raise MachineError("the machine sent something that makes no sense", "is jig there of another kind?")
+        raise Nonsense
     return head
 
 
@@ -261,9 +261,10 @@ def _bring_outputs(machine: SshMachine, folder: RunFolder) -> int:
             for head, piece in frames.feed(data):
                 ended = ended or "end" in head
                 if piece:
-                    if head.get("file") not in parts:
-                        raise MachineError(f"the machine sent an output that was not asked for: {head.get('file')!r}")
-                    write_at(parts[head["file"]], head["offset"], piece)
+                    name = head.get("file")
+                    if not isinstance(name, str) or name not in parts:
+                        raise MachineError(f"the machine sent an output that was not asked for: {name!r}")
+                    write_at(parts[name], head.get("offset", -1), piece)
         if not ended:
             raise pipe.failure()  # type: ignore[attr-defined]
     finally:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from jig.errors import MachineError
-from jig.machines import Pipe, RunnerMissing, checked, pack, ssh_command
+from jig.machines import Nonsense, Pipe, RunnerMissing, checked, pack, ssh_command
 from jig.machines.address import Address
 from jig.machines.ssh_errors import Unreachable, explain
 from jig.project import ComputeTarget
@@ -266,6 +266,8 @@ class SshPipe(Pipe):
             return checked(wire.read_answer(self.read, self.mark))
         except EOFError:
             raise self.failure() from None
+        except (ValueError, RecursionError):
+            raise Nonsense from None
 
     def _wait_until_let_in(self) -> None:
         """A machine that accepts a connection and then says nothing is not waited for."""

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Dict, Iterable, List, Optional, Tuple
 
-# scheme, user:password, host, token, path
-_CHANNEL = re.compile(r"(?i)^(https?://)(?:([^/]*)@)?([^/@]+)(?:/t/([^/]+))?(/.*)?$")
+# scheme, user:password, host, folders before a token, token, path
+_CHANNEL = re.compile(r"(?i)^(https?://)(?:([^/]*)@)?([^/@]+)(?:((?:/[^/]+)*?)/t/([^/]+))?(/.*)?$")
 
 
 class Credentials:
@@ -23,12 +23,12 @@ class Credentials:
         for url in urls:
             channel = without_credentials(url)
             self.channels.append(channel)
-            found = _CHANNEL.match(url)
-            if found and found.group(4):
-                self.mirrors[channel] = [_join(found.group(1), found.group(3), "/t/" + found.group(4), found.group(5))]
-            if found and found.group(2):
-                host = re.sub(r":\d+$", "", found.group(3)).lower()
-                self._logins.append((host, (found.group(5) or "").rstrip("/") + "/", _basic(found.group(2))))
+            scheme, login, host, before, token, path = _parts(url)
+            if token:
+                self.mirrors[channel] = [scheme + host + before + "/t/" + token + path]
+            if login:
+                name = re.sub(r":\d+$", "", host).lower()
+                self._logins.append((name, (before + path).rstrip("/") + "/", _basic(login)))
 
     def headers(self, host: str, path: str) -> "Optional[Dict[str, str]]":
         """What a request to this place must carry."""
@@ -40,18 +40,25 @@ class Credentials:
 
 def without_credentials(url: str) -> str:
     """A channel's URL without `user:password@` and without `/t/TOKEN`."""
-    found = _CHANNEL.match(url)
-    return _join(found.group(1), found.group(3), "", found.group(5)) if found else url
+    scheme, _, host, before, _, path = _parts(url)
+    return scheme + host + before + path
 
 
 def hide_credentials(text: str) -> str:
     """The text with the credentials of every URL in it blotted out."""
     text = re.sub(r"(://)[^/\s]+@", r"\1***@", text)
-    return re.sub(r"(://[^/\s]+/t/)[^/\s]+", r"\1***", text)
+    return re.sub(r"(://\S+?/t/)[^/\s]+", r"\1***", text)
 
 
-def _join(scheme: str, host: str, token: str, path: "Optional[str]") -> str:
-    return scheme + host + token + (path or "")
+def _parts(url: str) -> "Tuple[str, ...]":
+    """Scheme, login, host, folders before a token, token and path; what is no URL is all path."""
+    found = _CHANNEL.match(url)
+    if not found:
+        return ("",) * 5 + (url,)
+    scheme, login, host, before, token, path = (part or "" for part in found.groups())
+    if before and not path.strip("/"):  # deeper down, `t` may also be a folder, and what follows it the channel
+        before, token, path = "", "", before + "/t/" + token + path
+    return scheme, login, host, before, token, path
 
 
 def _basic(login: str) -> str:

@@ -230,12 +230,14 @@ class Build:
             file.write(dumps_lines(about))
 
     def _put_in_place(self) -> None:
+        if find(self.environment, self.home):  # another machine on this disk was faster, and may use its own already
+            return
         with contextlib.suppress(FileNotFoundError):  # changed, and nobody uses it; or it has no interpreter any more
             os.rename(self.place, os.path.join(self.staging, "before"))
         try:
             put_folder(self.folder, self.place)
         except OSError:
-            if not find(self.environment, self.home):  # else another machine on this disk was faster
+            if not find(self.environment, self.home):  # else it came in this very moment
                 raise
 
     def _remove(self, path: str) -> None:

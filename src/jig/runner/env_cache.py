@@ -70,8 +70,15 @@ def remove(path: str) -> None:
         if not isinstance(info[1], FileNotFoundError):
             raise info[1]
 
-    for parent, _, _ in os.walk(path):
-        os.chmod(parent, 0o700)
+    def open_up(folder: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(folder, 0o700)
+
+    open_up(path)  # before it is looked into: one that may not be read lists nothing
+    for parent, folders, _ in os.walk(path):
+        for folder in [os.path.join(parent, name) for name in folders]:
+            if not os.path.islink(folder):
+                open_up(folder)
     shutil.rmtree(path, onerror=again)
 
 

@@ -263,6 +263,8 @@ def _remove(place: str, result: "Dict[str, Any]") -> None:
     try:
         aside = os.path.join(os.path.dirname(place), "%s%s-%d" % (REMOVED, os.path.basename(place), os.getpid()))
         os.rename(place, aside)  # first, so that nobody finds half of it
+    except FileNotFoundError:  # somebody else was faster
+        return
     finally:
         os.close(taken)
     for _, size, given_back in files(aside):

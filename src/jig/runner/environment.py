@@ -11,7 +11,7 @@ from jig.runner.blobs import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     from jig.runner.blobs import BlobStore
 
@@ -53,6 +53,8 @@ def install_root(home: str, environment: "Dict[str, Any]") -> str:
     if environment["kind"] == "conda":
         # Machines with and without a GPU may have the same home, and get different builds of a package.
         parts.append("nvidia" if any(os.path.exists(path) for path in _NVIDIA) else "")
+        parts += sorted("%s=%s" % pair for pair in os.environ.items() if pair[0].startswith("CONDA_OVERRIDE_"))
+        parts += _unlike_others(home)
     if environment["requirements"]:
         try:
             parts += pip_settings.deciding(dict(os.environ), os.path.expanduser("~"), environment["options"])
@@ -60,6 +62,18 @@ def install_root(home: str, environment: "Dict[str, Any]") -> str:
             parts.append(str(error))
     text = "\n".join(parts).encode("utf-8", "surrogateescape")
     return os.path.join(os.path.abspath(home), "envs", sha256(len(text), text).hexdigest()[:32])
+
+
+def _unlike_others(home: str) -> "List[str]":
+    """By what else conda tells this machine from others that see the same home."""
+    from jig.system import is_network_disk
+
+    if not is_network_disk(home):
+        return []
+    from jig.runner.virtual_packages import machine_platform
+
+    virtual = machine_platform()["virtual"]
+    return ["%s=%s" % (name, virtual.get(name, "")) for name in ("__archspec", "__cuda")]
 
 
 def platform_name() -> str:

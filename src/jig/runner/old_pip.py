@@ -5,7 +5,7 @@ import sys
 
 from jig.runner import uv_build
 from jig.runner.environment import EnvironmentFailed
-from jig.runner.uv_output import without_secrets
+from jig.runner.uv_output import Log, without_secrets
 
 assert sys.platform != "win32"
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jig.runner.env_build import Build
 
 VERSION = "20.3.4"  # of pip: the last for Python 2.7 and 3.5
+_INDEXES = ("--index-url ", "--extra-index-url ", "--trusted-host ", "--pre")
 _SETTINGS = {
     "PYTHONNOUSERSITE": "1",
     "PIP_USER": "0",
@@ -32,16 +33,21 @@ def install_packages(build: "Build", uv: str, python: str, any_python: str) -> i
     variables = uv_build.uv_variables(build)
     variables.update(_SETTINGS)
     variables.pop("PYTHONPATH", None)
-    requirements = uv_build.write_requirements(build)
+    indexes = [option for option in build.environment["options"] if option.startswith(_INDEXES)]
+    requirements = uv_build.write_requirements(build, indexes)
     heard: "List[bytes]" = []
+    log = Log(build.log)
 
     def hear(data: bytes) -> None:
-        build.log(data)
+        log.hear(data)
         heard.append(data)
 
     command = [python, os.path.join(folder, "pip"), "install", "--no-compile", "--no-warn-script-location"]
-    with build.step("pip"):
-        code = build.child(command + ["--progress-bar", "off", "-r", requirements], variables, hear)
+    try:
+        with build.step("pip"):
+            code = build.child(command + ["--progress-bar", "off", "-r", requirements], variables, hear)
+    finally:
+        log.end()
     lines = b"".join(heard).decode("utf-8", "replace").splitlines()
     if code != 0:
         errors = [line[len("ERROR: ") :] for line in lines if line.startswith("ERROR: ")]

@@ -70,13 +70,16 @@ def place_of(url: str, variables: "Dict[str, str]") -> "Tuple[str, int]":
     """Whom to ask in order to get this file: a host, or the proxy before it. For a file of this machine: itself."""
     from urllib.parse import urlsplit
 
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            return url, 0
+        proxy = _proxy(parts.scheme, parts.hostname or "", variables)
+        if proxy:
+            parts = urlsplit(proxy if "://" in proxy else "http://" + proxy)
+        return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:  # no such address can be: whoever goes there says so
         return url, 0
-    proxy = _proxy(parts.scheme, parts.hostname or "", variables)
-    if proxy:
-        parts = urlsplit(proxy if "://" in proxy else "http://" + proxy)
-    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _proxy(scheme: str, host: str, variables: "Dict[str, str]") -> str:

@@ -6,13 +6,13 @@ from urllib.parse import unquote
 
 from jig.runner import pip_settings
 from jig.runner.environment import EnvironmentFailed, find_program
-from jig.runner.uv_output import Said, explain
+from jig.runner.uv_output import Log, Said, explain
 
 assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List
+    from typing import Any, Dict, List, Sequence
 
     from jig.runner.env_build import Build
 
@@ -77,15 +77,18 @@ def uv_variables(build: "Build", own: bool = True) -> "Dict[str, str]":
     return variables
 
 
-def write_requirements(build: "Build") -> str:
-    """The pip packages as a file that only we can read, and not as arguments: a URL may hold a password."""
+def write_requirements(build: "Build", indexes: "Sequence[str]" = ()) -> str:
+    """The pip packages as a file that only we can read, and not as arguments: a URL may hold a password.
+
+    `indexes` are options that uv gets by its variables, for a program that does not read those.
+    """
     options, lines = build.environment["options"], list(build.environment["requirements"])
     brought = build.brought_wheels()
     lines = [_with_files(line, build) for line in lines]
     if brought:
         lines = source_lines(brought) + [_at_hand(line, brought) for line in lines]
     else:
-        lines = pip_settings.uv_lines(dict(os.environ), os.path.expanduser("~"), options) + lines
+        lines = list(indexes) + pip_settings.uv_lines(dict(os.environ), os.path.expanduser("~"), options) + lines
     return _write_lines(build, "requirements.txt", lines)
 
 
@@ -128,13 +131,16 @@ def _file_url(path: str) -> str:
 
 def run_uv(build: "Build", argv: "List[str]", variables: "Dict[str, str]", purpose: str) -> Said:
     """Run uv to its end, telling what it says on the way; raises EnvironmentFailed."""
-    said = Said(build.tell, build.progress)
+    said, log = Said(build.tell, build.progress), Log(build.log)
 
     def hear(data: bytes) -> None:
-        build.log(data)
+        log.hear(data)
         said.hear(data)
 
-    code = build.child(argv + ["--color", "never", "--no-progress"], variables, hear)
+    try:
+        code = build.child(argv + ["--color", "never", "--no-progress"], variables, hear)
+    finally:
+        log.end()
     if code != 0:
         why = explain(said.text) or ("it was ended by signal %d" % -code if code < 0 else "exit code %d" % code)
         raise EnvironmentFailed("uv could not %s: %s (the full log is %s)" % (purpose, why, build.log_path))

@@ -78,7 +78,30 @@ def explain(text: str) -> str:
 def without_secrets(sentence: str) -> str:
     """The sentence with `user:password@` and `?query` of its URLs blotted out."""
     sentence = re.sub(r"(://[^\s?]+\?)[^\s`)]+?(?=:?(?:[\s`)]|$))", r"\1***", sentence)
-    return re.sub(r"(://)[^/@\s]+@", r"\1***@", sentence)
+    return re.sub(r"(://)[^/\s]+@", r"\1***@", sentence)
+
+
+class Log:
+    """Writes what a program prints to a log, line by line, without the secrets of the URLs in it."""
+
+    def __init__(self, write: "Callable[[bytes], object]") -> None:
+        self._write = write
+        self._unfinished = b""
+
+    def hear(self, data: bytes) -> None:
+        """Take in what was printed; a line is written when it is whole."""
+        whole, newline, self._unfinished = (self._unfinished + data).rpartition(b"\n")
+        self._put(whole + newline)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._put(self._unfinished)
+        self._unfinished = b""
+
+    def _put(self, data: bytes) -> None:
+        if data:
+            text = data.decode("utf-8", "surrogateescape")
+            self._write(without_secrets(text).encode("utf-8", "surrogateescape"))
 
 
 def _shorten(sentence: str, limit: int = 400) -> str:

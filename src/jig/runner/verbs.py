@@ -158,6 +158,8 @@ def main(words: "List[str]") -> None:
         wire.write_answer(sys.stdout.buffer, {"error": refusal.message, "hint": refusal.hint, "code": refusal.code})
     except (EOFError, BrokenPipeError):
         os._exit(1)  # the client left: there is nobody to answer
+    except ValueError as error:  # something that was sent is not what it was said to be
+        wire.write_answer(sys.stdout.buffer, {"error": str(error), "hint": "", "code": "refused"})
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         hint = "free some space there; `jig experiment clean` gives back what no record needs" if full else ""

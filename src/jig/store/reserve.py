@@ -51,14 +51,16 @@ def reserve(home: Home, runs: str, project: str) -> Reserved:
         milliseconds = max(int(created * 1000), before + 1)
         while True:
             run_id = f"{project}_{milliseconds}"
-            folder = os.path.join(runs, run_id)
+            reserved = Reserved(run_id, number + 1, created, os.path.join(runs, run_id))
             try:
-                os.mkdir(folder)
-                break
+                os.mkdir(reserved.folder)
+                order.write(dumps([reserved.number, run_id, reserved.folder]).encode() + b"\n")
+                return reserved
             except FileExistsError:
                 milliseconds += 1
-        order.write(dumps([number + 1, run_id, folder]).encode() + b"\n")
-    return Reserved(run_id, number + 1, created, folder)
+            except BaseException:  # Ctrl-C
+                reserved.release()
+                raise
 
 
 def adopt(home: Home, folder: str) -> None:
@@ -71,6 +73,8 @@ def adopt(home: Home, folder: str) -> None:
 
 def abandoned(folder: str) -> bool:
     """Whether the client that was handing this run to a machine died; then only the machine knows if it has it."""
+    if not os.path.exists(os.path.join(folder, "plan.json")):  # it may be about to lock, which comes before the plan
+        return False
     try:
         file = os.open(os.path.join(folder, ON_ITS_WAY), os.O_RDWR)
     except FileNotFoundError:
