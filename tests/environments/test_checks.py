@@ -33,12 +33,6 @@ OLD_PYTHON = (
     "Python 3.5 ended in September 2020: only old versions of packages fit it",
     "write for example `python=3.11` if the script allows it",
 )
-NO_PIP = (
-    "note",
-    6,
-    "pip packages are listed, but not `pip` itself: jig installs them all the same, conda would warn",
-    "add `- pip` among the conda packages",
-)
 CNTK = "write `cntk-gpu==2.7.post2`: PyPI has this last version, for Python 2.7, 3.5 and 3.6"
 AND_CUDA = "write `tensorflow[and-cuda]` under `- pip:`"
 WITH_35 = (
@@ -93,14 +87,14 @@ def test_the_seeds_tensorflow(language):
 def test_the_seeds_cntk_wheel_that_is_gone(language):
     message = f"{WHEELS}/GPU/cntk-2.1-cp35-cp35m-linux_x86_64.whl does not answer: no machine has that name"
     found = of_file(SEEDS / f"{language}-cntk.yml", answer=GONE)
-    assert found == [OLD_PYTHON, ("error", 6, message, CNTK), NO_PIP]
+    assert found == [OLD_PYTHON, ("error", 6, message, CNTK)]
 
 
 def test_the_seed_with_a_wheel_for_windows():
     wrong = "`cntk-2.1-cp35-cp35m-win_amd64.whl` is a wheel for Windows, and the target `my_dsvm` runs Linux"
     gone = f"{WHEELS}/GPU/cntk-2.1-cp35-cp35m-win_amd64.whl does not answer: no machine has that name"
     found = of_file(SEEDS / "ru-cntk.yml", answer=GONE)
-    assert found == [OLD_PYTHON, ("error", 6, wrong, CNTK), ("error", 6, gone, CNTK), NO_PIP]
+    assert found == [OLD_PYTHON, ("error", 6, wrong, CNTK), ("error", 6, gone, CNTK)]
 
 
 @pytest.mark.parametrize("language", ["es", "it", "nl", "pt", "ru"])
@@ -116,13 +110,13 @@ def test_the_seeds_one_bit_wheel(language):
         "`torch.distributed.algorithms.ddp_comm_hooks`, such as `powerSGD_hook`"
     )
     found = of_file(SEEDS / f"{language}-one-bit.yml", answer=Answer(404))
-    assert found == [OLD_PYTHON, ("error", 6, gone, CNTK), ("warning", 6, licence, today), NO_PIP]
+    assert found == [OLD_PYTHON, ("error", 6, gone, CNTK), ("warning", 6, licence, today)]
 
 
 def test_a_seeds_wheel_for_windows_is_right_on_windows():
     here = ComputeTarget("local", "local", user_managed_environment=False)
     facts = {"platform": "win32 AMD64", "gpus": [{"driver_version": "572.16"}]}
-    assert of_file(SEEDS / "ru-cntk.yml", here, facts) == [OLD_PYTHON, NO_PIP]
+    assert of_file(SEEDS / "ru-cntk.yml", here, facts) == [OLD_PYTHON]
 
 
 def test_the_sample_projects_list_cpu_versions(tmp_path):
@@ -141,7 +135,7 @@ def test_the_sample_projects_list_cpu_versions(tmp_path):
         "get a new URL: what stands after its question mark may have run out",
     )
     found = of_file(path, answer=Answer(403))
-    assert found == [OLD_PYTHON, cpu, (NO_PIP[0], 9, *NO_PIP[2:]), refused]
+    assert found == [OLD_PYTHON, cpu, refused]
 
     path = tmp_path / "cntk.yml"
     path.write_text(

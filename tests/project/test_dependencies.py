@@ -59,6 +59,25 @@ def test_every_shape_of_a_conda_file(project):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        (
+            "dependencies:\n  - python=3.11\n  - pip\n    - numpy\n    - torch\n",
+            "`pip - numpy - torch`: the lines below `pip` stand deeper, and became part of it",
+            "write `- pip:`, with a colon",
+        ),
+        (
+            "dependencies:\n  - python=3.11\n  - numpy\n    - pandas\n",
+            "`numpy - pandas`: the lines below `numpy` stand deeper, and became part of it",
+            "write them as deep as `- numpy`",
+        ),
+    ],
+)
+def test_lines_that_ran_together(faults, text, message, fix):
+    assert faults(CONDA, text) == [(3, "dependencies", message, fix)]
+
+
 def test_conda_faults_all_at_once(faults):
     text = (
         "name: [x]\nchannel: [x]\nchannels: conda-forge\npip:\n  - x\ndependencies:\n  - tensorflow: 1.4\n  -\n"

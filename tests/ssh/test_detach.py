@@ -34,6 +34,28 @@ def test_detach(box, host, project, cli, jig_home, client):
     assert cli("experiment", "clean").code == 0
 
 
+def test_a_run_that_goes_on_there(box, project, cli):
+    """Its machine is detached while it runs: that is told, what was seen stays readable, and its copy can go."""
+    project.write("a.py", "import time; print('begun', flush=True); time.sleep(999)")
+    run_id = box.start("a.py")
+    told = f"not ended when it was seen last, and out of reach until you attach it again: {run_id}\n"
+    assert told in cli("computetarget", "detach", "box").out
+    status = cli("status", run_id, "-o", "json")
+    assert status.code == 0 and "is not attached on this computer any more" in status.json()["last_seen"]
+    refused = cli("cancel", run_id)
+    assert refused.code == 125
+    assert "hint: attach it again, under any name:  jig computetarget attach remote -n NAME -a" in refused.err
+    assert cli("history", "delete", "-r", run_id).code == 0
+    assert cli("history", "list", "-o", "json").json() == []
+
+
+def test_a_home_that_cannot_be_written_is_told(host, project, cli):
+    words = attach_words(host, "--password", host.password, "--jig-home", "/proc/nowhere")
+    said = cli(*words)
+    assert said.code == 0
+    assert "/proc/nowhere CANNOT BE WRITTEN: set jigHome, in the .compute file, to a folder of yours" in said.out
+
+
 @pytest.fixture
 def keyed(host, project, cli):
     """A machine that was attached as `box` with a password: a key of jig's is there, below another one."""

@@ -37,6 +37,7 @@ OPTIONS = (
 
 def attach(args: Args) -> int:
     """Contact a machine, pin its host key, set up the login, and write its two files."""
+    from jig import machines
     from jig.errors import UsageError
     from jig.machines.address import Address
     from jig.machines.attach import Wish
@@ -79,6 +80,8 @@ def attach(args: Args) -> int:
     if known:
         print(f"attached {name} again; its files are as they were")
     report(facts)
+    if kind not in machines.KINDS:
+        print(f"this version of jig does not run {kind} yet; attached as `remote`, under another name, it runs scripts")
     return 0
 
 

@@ -33,11 +33,14 @@ def report(facts: dict[str, Any]) -> None:
         "scope": "go on after logout, in a scope of their own",
         "killed": "ARE KILLED AT LOGOUT: ask an administrator for `loginctl enable-linger`",
     }
+    disk = f"{human_bytes(facts['free_bytes'])} free for {facts['home']}"
+    if not facts.get("writable", True):
+        disk = f"{facts['home']} CANNOT BE WRITTEN: set jigHome, in the .compute file, to a folder of yours"
     rows = [
         ("machine", f"{facts['host']} ({facts['platform']})"),
         ("python", facts["python"]),
         ("GPU", "; ".join(gpus) or "none found (no nvidia-smi)"),
-        ("disk", f"{human_bytes(facts['free_bytes'])} free for {facts['home']}"),
+        ("disk", disk),
         ("docker", facts["docker"]),
         ("runs", logout[facts["logout"]]),
     ]
@@ -110,6 +113,7 @@ def detach(args: Args) -> int:
     if sharing:
         print(f"the key of {machine.address} stays: {', '.join(sharing)} uses it")
     elif os.path.isdir(machine.folder):
+        _tell_of_unfinished(machine)
         machine.hang_up()
         shutil.rmtree(machine.folder)
         print(f"{machine.address} is forgotten here, for every project; runs that were brought home stay in the record")
@@ -121,6 +125,17 @@ def detach(args: Args) -> int:
             os.unlink(path)
             print(f"deleted {os.path.relpath(path)}")
     return 0
+
+
+def _tell_of_unfinished(machine: SshMachine) -> None:
+    from jig.machines.mirror import is_final
+    from jig.runner.folder import RunFolder
+
+    copies = machine.runs_folder()
+    names = sorted(os.listdir(copies)) if os.path.isdir(copies) else []
+    going = [name for name in names if not is_final(RunFolder(os.path.join(copies, name)))]
+    if going:
+        print(f"not ended when it was seen last, and out of reach until you attach it again: {', '.join(going)}")
 
 
 def _public_key(machine: SshMachine) -> str:

@@ -244,13 +244,13 @@ def _seen(found: Found) -> tuple[Run, str]:
     import time
 
     from jig.cli.terminal import human_duration
-    from jig.machines.ssh_errors import Unreachable
+    from jig.machines.ssh_errors import Detached, Unreachable
     from jig.runner import events
     from jig.store.runs import fold
 
     try:
         return found.run(), ""
-    except Unreachable as error:
+    except (Unreachable, Detached) as error:
         ago = time.time() - os.stat(found.folder.path).st_mtime
         if os.path.exists(found.folder.events):
             ago = time.time() - os.stat(found.folder.events).st_mtime

@@ -162,8 +162,9 @@ def delete(args: Args) -> int:
     for one in found.values():
         record.delete(one)
         print(f"deleted {one.id}")
-    for machine in {one.machine.home: one.machine for one in found.values()}.values():
-        machine.ask("collect")
+    for machine in {one.folder.path.rpartition(os.sep)[0]: one.machine for one in found.values()}.values():
+        if machine.is_attached:
+            machine.ask("collect")
     return 0
 
 

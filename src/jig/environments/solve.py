@@ -40,10 +40,21 @@ def solve(
             records: list[dict[str, Any]] = answer["records"]
             return records
         if "error" in answer:
-            raise PackagesError(answer["error"], "jig environment check looks the conda file over")
+            raise PackagesError(answer["error"], _advice(environment, answer["error"]))
         if "note" in answer:
             tell(str(answer["note"]))
     raise PackagesError("the solver ended without an answer")
+
+
+def _advice(environment: Environment, error: str) -> str:
+    if "cannot be reached" not in error:
+        return "jig environment check looks the conda file over"
+    from jig.environments.conda_packages import parse
+
+    found = [parse(text.rpartition("::")[2]) for text in environment.packages]
+    names = [package.name for package in found if package is not None and package.name not in ("python", "pip")]
+    advice = "are you online? a proxy is taken from https_proxy, a mirror of the channels from ~/.condarc"
+    return f"{advice}; under `- pip:` no channel is needed for {', '.join(names)}" if names else advice
 
 
 def work(request: dict[str, Any]) -> Any:

@@ -91,6 +91,10 @@ class Machine(Protocol):
     home: str | None
     remote: bool
 
+    @property
+    def is_attached(self) -> bool:
+        """Whether it can be asked at all."""
+
     def open(self, verb: str, *words: str) -> Pipe:
         """Start a runner there and talk to it."""
 

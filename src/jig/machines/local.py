@@ -26,6 +26,7 @@ class LocalMachine:
 
     name = "local"
     remote = False
+    is_attached = True
 
     def __init__(self, home: str) -> None:
         if os.pathsep in home:

@@ -8,7 +8,7 @@ import sys
 from jig.errors import MachineError
 from jig.machines import Nonsense, Pipe, RunnerMissing, checked, pack, ssh_command
 from jig.machines.address import Address
-from jig.machines.ssh_errors import Unreachable, explain
+from jig.machines.ssh_errors import Detached, Unreachable, explain
 from jig.project import ComputeTarget
 from jig.runner.folder import make_own
 from jig.runner.quick_json import dumps, loads
@@ -50,6 +50,11 @@ class SshMachine:
         """Our own key for this machine; not there when the user's own keys are used."""
         return os.path.join(self.folder, "key")
 
+    @property
+    def is_attached(self) -> bool:
+        """Whether this computer knows it."""
+        return os.path.exists(self.known_hosts)
+
     def current_runner(self) -> str:
         """The name of the runner that this version of jig uses there."""
         return pack.content_id()
@@ -65,10 +70,16 @@ class SshMachine:
 
     def open(self, verb: str, *words: str) -> Pipe:
         """Start a runner there and talk to it; the runner is brought along first when this version is not there."""
-        if not os.path.exists(self.known_hosts):
-            raise MachineError(
+        if not self.is_attached:
+            if not self.address.user:
+                raise Detached(
+                    f"the machine that had this run, {self.address.host}, is not attached on this computer any more",
+                    "attach it again, under any name:  jig computetarget attach remote -n NAME -a HOST -u USER",
+                )
+            where = f"-n {self.name} -a {self.address.place} -u {self.address.user}"
+            raise Detached(
                 f"{self.name} ({self.address}) is not attached on this computer",
-                f"attach it once:  jig computetarget attach remote -n {self.name} -a … -u {self.address.user}",
+                f"attach it once:  jig computetarget attach remote {where}",
             )
         folder = self._known_runner()
         while not folder:

@@ -19,6 +19,10 @@ class Unreachable(MachineError):
     """The machine did not answer, now; trying again later may help."""
 
 
+class Detached(MachineError):
+    """The machine is not known to this computer, or not any more: it cannot be asked."""
+
+
 class HostKeyChanged(MachineError):
     """The machine shows another key than the one that was pinned."""
 

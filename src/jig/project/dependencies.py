@@ -69,6 +69,11 @@ def read_conda(path: str, shown: str, cache_dir: str | None) -> CondaSpec:
         if not requirement.text:
             place.fault(requirement.line, "dependencies", "an empty text is no package", "remove the line")
     for package in packages:
+        if " - " in package.text:  # YAML reads a deeper line without a colon before it as more of the same text
+            first = package.text.partition(" ")[0]
+            message = f"`{package.text}`: the lines below `{first}` stand deeper, and became part of it"
+            fix = "write `- pip:`, with a colon" if first == "pip" else f"write them as deep as `- {first}`"
+            place.fault(package.line, "dependencies", message, fix)
         if package.text.startswith("-") or package.text.partition("?")[0].endswith(".whl"):
             message = "this is a line for pip, but it stands among the conda packages"
             place.fault(package.line, "dependencies", message, "indent it under `- pip:`")

@@ -28,6 +28,7 @@ def probe(home: Home) -> "Dict[str, Any]":
         "user_home": os.path.expanduser("~"),
         "home": home.path,
         "free_bytes": disk.f_bavail * disk.f_frsize,
+        "writable": os.access(_existing(home.path), os.W_OK | os.X_OK),
         "gpus": gpus(),
         "docker": docker(),
         "logout": logout(),

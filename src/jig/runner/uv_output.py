@@ -72,6 +72,8 @@ def explain(text: str) -> str:
     printed = re.findall(r"(?m)^\s+(\w*(?:Error|Exception): .+)$", block)  # of a package that could not be built
     if printed:
         sentence += ": " + printed[-1].strip()
+    if "python-build-standalone" in sentence and "ownload" in sentence:
+        sentence = "this machine has no such Python, and uv could not download one: " + sentence.rpartition(": ")[2]
     return _shorten(without_secrets(sentence))
 
 

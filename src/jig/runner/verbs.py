@@ -163,4 +163,6 @@ def main(words: "List[str]") -> None:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         hint = "free some space there; `jig experiment clean` gives back what no record needs" if full else ""
+        if isinstance(error, PermissionError):
+            hint = "is jigHome, in the .compute file, a folder of yours there?"
         wire.write_answer(sys.stdout.buffer, {"error": str(error), "hint": hint, "code": "system"})

@@ -175,8 +175,8 @@ class Store:
 
     def delete(self, found: Found) -> None:
         """Remove a run and its record; refuses while it is alive."""
-        answer = found.machine.ask("remove", run=found.id)["status"]
-        if answer != "removed":
+        # Of a machine that was detached only the copy here is left to remove.
+        if found.machine.is_attached and found.machine.ask("remove", run=found.id)["status"] != "removed":
             raise StoreError(f"the run {found.id} is still going", f"cancel it first:  jig cancel {found.id}")
         if found.machine.remote:
             import shutil

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.environments.check import ERROR, NOTE, WARNING, Remark
+from jig.environments.check import ERROR, WARNING, Remark
 from jig.environments.check.versions import satisfiable
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ SAME = {
 
 
 def remarks(content: Content) -> Iterator[Remark]:
-    """Repeated, contradicting and impossible versions; pip packages without pip."""
+    """Repeated, contradicting and impossible versions."""
     first: dict[str, Line] = {}
     for line in content.lines:
         if not satisfiable(line.clauses or ()):
@@ -36,10 +36,6 @@ def remarks(content: Content) -> Iterator[Remark]:
         if name in first:
             yield _again(first[name], line)
         first.setdefault(name, line)
-    from_pip = [line for line in content.lines if line.is_pip]
-    if from_pip and not content.named("pip"):
-        message = "pip packages are listed, but not `pip` itself: jig installs them all the same, conda would warn"
-        yield Remark(NOTE, from_pip[0].number, message, "add `- pip` among the conda packages")
 
 
 def _again(earlier: Line, line: Line) -> Remark:
