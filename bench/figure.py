@@ -33,7 +33,7 @@ class Figure(NamedTuple):
         """The figure for a person."""
         shown = size if self.is_size else duration
         ours, other = f"{self.ours} {shown(self.ours_s)}", f"{self.other} {shown(self.other_s)}"
-        line = f"{self.name:<10}{ours:<32}{other:<30}{self.ratio:6.2f}x  "
+        line = f"{self.name:<10}{ours:<44}{other:<28}{self.ratio:6.2f}x  "
         if self.bar is None:
             return line + "no bar"
         limit = f"at least {self.bar:g}x faster" if self.faster else f"at most {self.bar:g}x"

@@ -65,7 +65,9 @@ def measured(name: str) -> list[Figure]:
     first = FIGURES[name]()
     if all(figure.ok for figure in first):
         return first
-    print(f"{name}: a bar was missed; measuring once more", file=sys.stderr)
+    for figure in first:
+        if not figure.ok:
+            print(f"missed, measuring once more: {figure.line()}", file=sys.stderr, flush=True)
     return [before if before.ok else again for before, again in zip(first, FIGURES[name](), strict=True)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jig.runner import events, manifest, wire
+from jig.runner import blobs, events, manifest, wire
 from jig.runner.blobs import BlobStore, UsingBlobs, missing
 from jig.runner.folder import Home, is_run_id
 from jig.system import lock
@@ -180,3 +180,16 @@ def test_blobs_cross_the_wire(blobs):
             break
         came.append(b"".join(pieces))
     assert came == [b"".join(pieces) for pieces, _ in blobs]
+
+
+def test_many_blobs_are_looked_up_by_folder(tmp_path):
+    store = blobs.BlobStore(str(tmp_path / "blobs"))
+    names = [store.put(b"%d" % number) for number in range(blobs.MANY + 20)]
+    gone = sorted(names[5:9])
+    for name in gone:
+        os.unlink(store.place(name))
+    wanted = [(name, -1) for name in names]
+    assert blobs.missing(store, wanted) == gone
+    for number in range(40):  # among far more the names are looked up one by one
+        (tmp_path / "blobs" / names[0][:2] / f"{number:062x}").touch()
+    assert blobs.missing(store, wanted) == gone
