@@ -241,7 +241,7 @@ def test_a_query_sees_numbers_as_numbers():
         ("", "--query could not be answered: Invalid JMESPath expression: cannot be empty."),
         ("nope(@)", "--query could not be answered: Unknown function: nope()"),
         ("length()", "--query could not be answered: Expected 1 argument for function length(), received 0"),
-        ("&loss", "--query could not be answered: Object of type _Expression is not JSON serializable"),
+        ("&loss", "--query could not be answered: _Expression is nothing that JSON can hold"),
         (
             "`1` > 'a'",
             "--query could not be answered: '>' not supported between instances of 'int' and 'str'",

@@ -30,6 +30,11 @@ def test_a_map_in_lines(value):
     assert json.loads(quick_json.dumps_lines(value)) == value
 
 
+@given(values, st.booleans())
+def test_over_several_lines(value, ascii_only):
+    assert quick_json.dumps_indented(value, ascii_only) == json.dumps(value, indent=2, ensure_ascii=ascii_only)
+
+
 @given(st.text())
 def test_text_that_is_no_json(text):
     def outcome(loads):

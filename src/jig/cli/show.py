@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 
 from jig.cli.terminal import cut, display_width, has_colour, is_terminal, printable, width_of
 from jig.errors import UsageError
+from jig.runner.quick_json import dumps, dumps_indented
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _search(query: str, value: Json) -> Json:
     advice = "JMESPath is described at https://jmespath.org; for example --query \"[?status=='Completed'].run_id\""
     try:
         found: Json = jmespath.search(query, value)
-        json.dumps(found)  # an expression such as &a is a result to jmespath, but no value
+        dumps(found)  # an expression such as &a is a result to jmespath, but no value
     except (JMESPathError, TypeError) as error:  # TypeError: it also compares what cannot be compared
         place = getattr(error, "lex_position", getattr(error, "lexer_position", None))
         if place is None:
@@ -97,9 +97,9 @@ def _finite(value: Json) -> Json:
 
 
 def _json(value: Json, stream: TextIO) -> str:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = dumps_indented(value, ascii_only=False)
     if not _encodable(text, stream):
-        text = json.dumps(value, indent=2)
+        text = dumps_indented(value, ascii_only=True)
     # What json leaves as it is, but a terminal acts on, stands only inside strings: escape it there.
     return text.translate({code: f"\\u{code:04x}" for code in map(ord, set(text)) if _acts(code)}) + "\n"
 
@@ -128,6 +128,8 @@ def _coloured(text: str) -> str:
 
 
 def _yaml(value: Json, stream: TextIO) -> str:
+    import json
+
     import yaml
 
     plain = json.dumps(value, ensure_ascii=False)
@@ -155,7 +157,11 @@ def _tsv(value: Json, columns: Sequence[str] | None) -> str:
 def _exact(cell: Json) -> str:
     if cell is None:
         return ""
-    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+    if isinstance(cell, (dict, list)):
+        import json
+
+        return json.dumps(cell, ensure_ascii=False)
+    return cell if isinstance(cell, str) else dumps(cell)
 
 
 def _short(cell: Json) -> str:

@@ -73,3 +73,27 @@ def dumps_short(value: "Any") -> str:
 def dumps_lines(value: "Dict[str, Any]") -> str:
     """A map with each of its keys on a line of its own, for a person to read."""
     return "{\n%s\n}\n" % ",\n".join(" %s: %s" % (dumps(name), dumps(part)) for name, part in value.items())
+
+
+def dumps_indented(value: "Any", ascii_only: bool, indent: str = "") -> str:
+    """The value over several lines, as `json.dumps` writes it with an indent of two."""
+    deeper = indent + "  "
+    if isinstance(value, dict) and value:
+        rows = [
+            "%s: %s" % (_quote(str(key), ascii_only), dumps_indented(value[key], ascii_only, deeper)) for key in value
+        ]
+        return "{\n" + deeper + (",\n" + deeper).join(rows) + "\n" + indent + "}"
+    if isinstance(value, (list, tuple)) and value:
+        rows = [dumps_indented(item, ascii_only, deeper) for item in value]
+        return "[\n" + deeper + (",\n" + deeper).join(rows) + "\n" + indent + "]"
+    return _quote(value, ascii_only) if isinstance(value, str) else dumps(value)
+
+
+def _quote(text: str, ascii_only: bool) -> str:
+    if ascii_only:
+        return dumps(text)
+    if C is None:
+        from json.encoder import encode_basestring
+
+        return encode_basestring(text)
+    return str(C.encode_basestring(text))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 
 from jig.runner import events
 from jig.runner.folder import Home, RunFolder, make_private
+from jig.runner.quick_json import dumps, loads
 from jig.runner.status import status
 from jig.store import runs
 from jig.store.record import record
@@ -164,7 +164,7 @@ class Index:
         known_ids = {row[0] for row in unfinished}
         looks = [(run_id, number, folder, "{}", None) for number, run_id, folder in lines if run_id not in known_ids]
         for run_id, number, folder, offsets, before in unfinished + looks:
-            row = self._row(run_id, number, os.fsdecode(folder), json.loads(offsets), before)
+            row = self._row(run_id, number, os.fsdecode(folder), loads(offsets), before)
             if row is None:
                 delete.append((run_id,))
             else:
@@ -218,14 +218,14 @@ class Index:
         is_copy = os.path.basename(home) == "mirror"
         if not run.final and not is_copy and status(Home(home), run_id) == "ended":
             run = runs.fold(events.read(folder.events))
-        metrics: dict[str, Any] = json.loads(before)["metrics"] if before else {}
+        metrics: dict[str, Any] = loads(before)["metrics"] if before else {}
         # Rank 0 speaks for a run of several; what the others logged stays in files of their own.
         for entry, offset in runs.read_metrics(folder.metrics, offsets.get("metrics", 0)):
             metrics.update(entry["values"])
             offsets["metrics"] = offset
-        text = json.dumps(record(plan, run, metrics, runs.attachments(folder)))
+        text = dumps(record(plan, run, metrics, runs.attachments(folder)))
         where = os.fsencode(place)  # a path need not be text
-        return (run_id, plan["number"], plan["project"], where, run.state, int(run.final), json.dumps(offsets), text)
+        return (run_id, plan["number"], plan["project"], where, run.state, int(run.final), dumps(offsets), text)
 
     def records(self, project: str | None, limit: int | None) -> Iterator[str]:
         """The latest runs' records as JSON text, newest first."""

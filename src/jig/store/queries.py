@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from jig.errors import StoreError, UsageError
@@ -11,6 +10,7 @@ from jig.machines.local import LocalMachine
 from jig.machines.ssh import SshMachine, attached
 from jig.runner import events
 from jig.runner.folder import Home, RunFolder, default_home, is_run_id
+from jig.runner.quick_json import loads
 from jig.store import runs
 from jig.store.index import Index
 from jig.store.reserve import ON_ITS_WAY, abandoned, adopt
@@ -159,7 +159,7 @@ class Store:
 
     def list(self, project: str | None, limit: int | None) -> list[dict[str, Any]]:
         """The latest runs, newest first."""
-        return [json.loads(text) for text in self.index.records(project, limit)]
+        return [loads(text) for text in self.index.records(project, limit)]
 
     def going(self, project: str | None) -> tuple[str, ...]:
         """The ids of runs that have not ended, newest first."""
@@ -170,7 +170,7 @@ class Store:
         text = self.index.record(run_id)
         if text is None:
             raise StoreError(f"the run {run_id} has no record", "runs with TrackedRun: false leave none")
-        found: dict[str, Any] = json.loads(text)
+        found: dict[str, Any] = loads(text)
         return found
 
     def delete(self, found: Found) -> None:
