@@ -10,12 +10,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.conda_package import PLACEHOLDER, File, write_package, write_python
+from tests.listener import Listener
 
 SUBDIR = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}[platform.machine()]
 _INDEX = """
@@ -141,11 +142,8 @@ class ChannelServer:
         self.token = ""  # wanted as /t/TOKEN
         self.arrived = threading.Event()  # someone has come to a SLOW or a HANG
         self._closing = threading.Event()
-        self._server = http.server.ThreadingHTTPServer((address, 0), self._handler())
-        self._server.daemon_threads = True
-        self.url = f"http://{address}:{self._server.server_address[1]}/chan"  # without the credentials that it wants
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
+        self._listener = Listener(self.answer, address, "HTTP/1.1")
+        self.url = f"{self._listener.url}/chan"  # without the credentials that it wants
 
     def packages(self) -> list[str]:
         """The file names of the packages that were asked for, sorted."""
@@ -154,9 +152,7 @@ class ChannelServer:
     def close(self) -> None:
         """Answer nobody any more, and let go of those who wait."""
         self._closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._listener.close()
 
     def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
         path = request.path
@@ -173,26 +169,6 @@ class ChannelServer:
         if isinstance(how, int) and how:
             return self._status(request, how)
         return self._send(request, file.read_bytes(), how)
-
-    def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
-        channel_server = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def handle_one_request(self) -> None:
-                try:
-                    super().handle_one_request()
-                except (BrokenPipeError, ConnectionResetError):
-                    self.close_connection = True  # who asked was killed meanwhile
-
-            def do_GET(self) -> None:
-                channel_server.answer(self)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        return Handler
 
     def _status(self, request: http.server.BaseHTTPRequestHandler, status: int) -> None:
         request.send_response(status)
@@ -221,11 +197,8 @@ class ChannelServer:
 @contextmanager
 def serve_channel(folder: Path, address: str = "127.0.0.1") -> Iterator[ChannelServer]:
     """The folder as `http://…/chan`, at an address of this machine."""
-    server = ChannelServer(folder, address)
-    try:
+    with closing(ChannelServer(folder, address)) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 import jig.cli
 from tests.conda_channel import channel, channel_server  # noqa: F401
+from tests.package_settings import no_settings  # noqa: F401
 
 SOURCE = Path(jig.cli.__file__).parents[2]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

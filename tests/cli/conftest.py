@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import jig.cli
+from tests.runner.wheels import make_wheel, serve
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(jig.cli.__file__).parents[2]
@@ -56,3 +57,20 @@ def clean_environment(program, tmp_path):
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm",
     }
+
+
+@pytest.fixture
+def managed(project):
+    """A project whose target `local` has its environments built."""
+    project.write("aml_config/local.compute", "type: local\nuserManagedEnvironment: false\n")
+    return project
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """`six` 1.15 and 1.16, from the index that PIP_INDEX_URL names."""
+    for version in ("1.15", "1.16"):
+        make_wheel(tmp_path / "wheels", "six", version)
+    with serve(tmp_path / "wheels") as found:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{found.url}/simple")
+        yield found

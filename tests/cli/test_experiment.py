@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import threading
 import zipfile
 
 import pytest
 
 from tests.conftest import call, until
+from tests.listener import Listener
 
 
 @pytest.fixture
@@ -281,25 +283,17 @@ def test_an_environment_that_cannot_be_built(project, cli, jig_home):
 
 
 def test_cancel_while_the_environment_is_being_built(project, cli, tmp_path):
-    import http.server
-    import threading
-
-    class Never(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            threading.Event().wait(60)
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Never)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    silence = threading.Event()
+    server = Listener(lambda request: silence.wait(60))
     project.write("aml_config/local.compute", "type: local\nuserManagedEnvironment: false\n")
-    index = f"--index-url http://127.0.0.1:{server.server_port}/simple"
+    index = f"--index-url {server.url}/simple"
     project.write("aml_config/conda_dependencies.yml", f"dependencies:\n  - pip:\n    - {index}\n    - slow-package\n")
     project.write("a.py", "")
     said = call("submit", "-a", "-c", "local", "a.py")
     until(lambda: cli("status", "-r", said.run_id, "-o", "json").json()["state"] == "Preparing")
     assert cli("cancel", said.run_id).out == f"{said.run_id}: Canceled\n"
-    server.shutdown()
-    server.server_close()
+    silence.set()
+    server.close()
 
 
 def test_cancel_without_an_id_ends_the_only_run_that_is_going(hello, cli, monkeypatch, tmp_path):

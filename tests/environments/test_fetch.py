@@ -14,6 +14,7 @@ from jig.environments import Environment, download, fetch, fetch_pip
 from jig.environments.download import Wanted
 from jig.environments.fetch_pip import login, uv_platform
 from jig.errors import PackagesError
+from tests.listener import Listener
 
 
 @pytest.mark.parametrize(
@@ -85,36 +86,17 @@ class Server:
 @contextmanager
 def serving(body: bytes):
     server = Server(body)
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            try:
-                server.answer(self)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    listener.daemon_threads = True
-    thread = threading.Thread(target=listener.serve_forever, args=(0.02,))
-    thread.start()
-    server.url = f"http://127.0.0.1:{listener.server_address[1]}"
+    listener = Listener(server.answer)
+    server.url = listener.url
     try:
         yield server
     finally:
         server.silence.set()
-        listener.shutdown()
-        thread.join()
-        listener.server_close()
+        listener.close()
 
 
 @pytest.fixture
-def server(monkeypatch):
-    for name in os.environ:
-        if name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
+def server(no_settings):
     with serving(b"the bytes of a file" * 1000) as server:
         yield server
 

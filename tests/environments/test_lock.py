@@ -21,18 +21,8 @@ from tests.runner.wheels import Index, make_wheel, serve
 
 TARGET = ComputeTarget("local", "local", user_managed_environment=False)
 MACHINE = {"__glibc": "2.31", "__linux": "6.1", "__unix": "0"}
+pytestmark = pytest.mark.usefixtures("no_settings")
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
-
-
-@pytest.fixture(autouse=True)
-def own_settings(tmp_path, monkeypatch):
-    for name in os.environ:
-        if name.upper().startswith(("PIP_", "UV_", "CONDA")) or name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("CONDARC", str(tmp_path / "condarc"))
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
-    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
 
 
 @pytest.fixture

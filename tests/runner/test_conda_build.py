@@ -17,6 +17,7 @@ from jig.runner import environment, rattler_python, rattler_tool, rattler_work
 from jig.runner.blobs import BlobStore
 from jig.runner.environment import EnvironmentFailed
 from tests.conda_channel import SUBDIR, Channel, ChannelServer, How
+from tests.package_settings import forget_settings
 from tests.runner.wheels import make_wheel, serve
 
 VERSION = ".".join(map(str, sys.version_info[:3]))
@@ -83,12 +84,8 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    for name in os.environ:
-        if name.upper().startswith(("PIP_", "UV_", "XDG_", "CONDA_")) or name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
+    forget_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     return Machine(tmp_path)
 
 

@@ -12,6 +12,7 @@ import pytest
 from jig.environments.uv import find_uv
 from jig.runner import env_build, env_cache, env_store, environment
 from jig.runner.env_build import CHANGED
+from tests.package_settings import forget_settings
 from tests.runner.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -54,17 +55,13 @@ class Store:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    for name in os.environ:
-        if name.upper().startswith(("PIP_", "UV_")):
-            monkeypatch.delenv(name)
+    forget_settings(monkeypatch, tmp_path)
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     wheels = tmp_path / "wheels"
     make_wheel(wheels, "alpha", "1.0", program=True)
     make_wheel(wheels, "alpha", "2.0", program=True)
     make_wheel(wheels, "beta", "1.0")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     return Store(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 
 from jig.runner import env_store, environment
 from jig.runner.environment import EnvironmentFailed, NotStarted, find_user_python
+from tests.package_settings import forget_settings
 
 USER = {"kind": "user", "fingerprint": "", "python": "python", "requirements": [], "options": [], "prepare": True}
 UV: dict[str, Any] = {**USER, "kind": "uv", "fingerprint": "ab12", "python": "3.11"}
@@ -39,12 +40,8 @@ def built(home: Path, request: dict[str, Any] = UV) -> str:
 @pytest.fixture(autouse=True)
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of what this machine's user has set."""
-    for name in os.environ:
-        if name.startswith(("PIP_", "UV_", "XDG_")):
-            monkeypatch.delenv(name)
+    forget_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
-    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "nowhere"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
 
 
 def test_an_environment_that_stands_is_taken(tmp_path: Path) -> None:

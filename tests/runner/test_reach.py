@@ -1,6 +1,5 @@
 """Whether a machine reaches what it needs: whom it asks, and how long it waits."""
 
-import os
 import socket
 import time
 from contextlib import closing
@@ -10,17 +9,14 @@ import pytest
 from jig.environments.uv import find_uv
 from jig.runner import reach
 from jig.runner.reach import out_of_reach, place_of, unreachable
+from tests.package_settings import forget_settings
 
 
 @pytest.fixture(autouse=True)
-def no_settings(monkeypatch, tmp_path):
-    """A machine whose user has set nothing."""
-    for name in os.environ:
-        if name.upper().startswith(("PIP_", "UV_", "XDG_")) or name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
+def machine(monkeypatch, tmp_path):
+    """One whose user has set nothing."""
+    forget_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "none"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
 
 
 @pytest.fixture

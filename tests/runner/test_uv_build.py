@@ -18,6 +18,7 @@ from jig.environments.uv import find_uv
 from jig.runner import environment, uv_build
 from jig.runner.blobs import BlobStore
 from jig.runner.environment import EnvironmentFailed
+from tests.package_settings import forget_settings
 from tests.runner.wheels import Index, make_wheel, serve
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -75,17 +76,13 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    for name in os.environ:
-        if name.upper().startswith(("PIP_", "UV_")) or name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
+    forget_settings(monkeypatch, tmp_path)
     made = Machine(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.pathsep.join((os.path.dirname(sys.executable), "/usr/bin", "/bin")))
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     monkeypatch.setenv("UV_HTTP_TIMEOUT", "300")  # a uv that waits does not end by itself within a test
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     (tmp_path / ".config" / "pip").mkdir(parents=True)
     return made

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.listener import Listener
+
 
 def make_wheel(
     folder: Path,
@@ -86,28 +88,10 @@ class Index:
 def serve(folder: Path, address: str = "127.0.0.1") -> Iterator[Index]:
     """An index with the wheels of a folder, at an address of this machine."""
     index = Index(folder)
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            try:
-                index.answer(self)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # uv was killed meanwhile
-
-        do_HEAD = do_GET
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer((address, 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    index.url = f"http://{address}:{server.server_address[1]}"
+    listener = Listener(index.answer, address)
+    index.url = listener.url
     try:
         yield index
     finally:
         index.release.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        listener.close()
