@@ -65,7 +65,8 @@ class Setting:
     def environ(self) -> dict[str, str]:
         """The variables of a timed command."""
         given = {name: value for name, value in jig().environ().items() if not name.startswith(("PIP_", "CONDA"))}
-        return given | _settings() | {"PIP_CONFIG_FILE": os.devnull, "UV_CACHE_DIR": self.cache, "JIG_HOME": self.home}
+        own = {"PIP_CONFIG_FILE": os.devnull, "UV_CACHE_DIR": self.cache, "JIG_HOME": self.home}
+        return given | index_settings() | own
 
     def ask_for(self, pip: Sequence[str], conda: Sequence[str] = (), channels: Sequence[str] = ()) -> None:
         """Write the conda file."""
@@ -92,7 +93,8 @@ class Setting:
 
 
 @functools.cache
-def _settings() -> dict[str, str]:
+def index_settings() -> dict[str, str]:
+    """What uv is to be told so that it uses the indexes that pip uses here."""
     told: dict[str, str] = json.loads(subprocess.check_output((jig().program("python"), "-c", SETTINGS), text=True))
     return told
 

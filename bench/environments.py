@@ -13,7 +13,7 @@ from folders import SOURCE, empty_home, place, read, write
 
 INSTALLED = ("src", "pyproject.toml", "README.md", "LICENSE")  # what a wheel of jig is made of
 # Settings of the person that starts the benchmarks; the programs that are timed get none of them.
-SETTINGS = ("PYTHON", "JIG_", "GIT_", "MLFLOW_", "GUILD_", "VIRTUAL_ENV")
+SETTINGS = ("PYTHON", "JIG_", "GIT_", "DOCKER_", "MLFLOW_", "GUILD_", "VIRTUAL_ENV")
 VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
 
 

@@ -1,4 +1,4 @@
-"""One figure: two times (or two sizes), their ratio, and the bar that the ratio is held to."""
+"""One figure: two times (or sizes, or numbers), their ratio, and the bar that the ratio is held to."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Figure(NamedTuple):
     other_s: float
     bar: float | None = None
     is_size: bool = False  # both are bytes, not seconds
+    is_count: bool = False  # both are numbers of things
     faster: bool = False  # the bar is how many times faster we are at least, and not how many times slower at most
 
     @property
@@ -31,9 +32,9 @@ class Figure(NamedTuple):
 
     def line(self) -> str:
         """The figure for a person."""
-        shown = size if self.is_size else duration
+        shown = size if self.is_size else str if self.is_count else duration
         ours, other = f"{self.ours} {shown(self.ours_s)}", f"{self.other} {shown(self.other_s)}"
-        line = f"{self.name:<10}{ours:<44}{other:<28}{self.ratio:6.2f}x  "
+        line = f"{self.name:<12}{ours:<44}{other:<32}{self.ratio:6.2f}x  "
         if self.bar is None:
             return line + "no bar"
         limit = f"at least {self.bar:g}x faster" if self.faster else f"at most {self.bar:g}x"

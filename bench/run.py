@@ -9,6 +9,7 @@ import platform
 import sys
 
 import building
+import containers
 import environments
 import listing
 import logging_cost
@@ -32,6 +33,7 @@ FIGURES = {
     "printing": printing.measure,
     "building": building.measure,
     "ssh": ssh.measure,
+    "containers": containers.measure,
 }
 
 

@@ -70,17 +70,17 @@ def _places(name: str) -> tuple[str, str]:
 class Attached:
     """A project that has attached the machine as `box`, in a jig home of its own."""
 
-    def __init__(self, machine: Server, home: str, project: str) -> None:
+    def __init__(self, machine: Server, home: str, project: str, *kind: str) -> None:
         self.machine = machine
         self.project = project
         # Where the sockets of control connections are, which are closed here between rounds.
         self._sockets = os.path.join(machine.folder, "run")
         os.makedirs(self._sockets, exist_ok=True)
         self.environ = jig().environ(JIG_HOME=home, XDG_RUNTIME_DIR=self._sockets)
-        words = ("computetarget", "attach", "remote", "-n", "box", "-a", machine.address, "-u", machine.user)
+        words = ("-n", "box", "-a", machine.address, "-u", machine.user, "-k", "--accept-host-key")
         for name in glob.glob(os.path.join(project, "aml_config", "box.*")):
             os.unlink(name)
-        self.jig(*words, "-k", "--accept-host-key")
+        self.jig("computetarget", "attach", *(kind or ("remote",)), *words)
         (key,) = glob.glob(os.path.join(home, "machines", "*", "key.pub"))
         machine.let_in(read(key))
         self.jig("computetarget", "check", "box")

@@ -81,8 +81,11 @@ class Server(NamedTuple):
 
 
 @contextlib.contextmanager
-def server() -> Iterator[Server]:
-    """A server for as long as it is needed. Root makes a user for it; anybody else logs in as himself."""
+def server(**variables: str) -> Iterator[Server]:
+    """A server for as long as it is needed. Root makes a user for it; anybody else logs in as himself.
+
+    Logins have these variables.
+    """
     _need("openssh-server", "openssh-client", "rsync")
     folder = tempfile.mkdtemp(prefix="jig-bench-")
     os.chmod(folder, 0o755)
@@ -96,7 +99,7 @@ def server() -> Iterator[Server]:
             os.makedirs("/run/sshd", exist_ok=True)
         login = pwd.getpwnam(USER) if made else pwd.getpwuid(os.getuid())
         found = Server(folder, login.pw_name, login.pw_dir, _free_port())
-        process = _start(found)
+        process = _start(found, variables)
         try:
             yield found
         finally:
@@ -108,12 +111,13 @@ def server() -> Iterator[Server]:
         shutil.rmtree(folder)
 
 
-def _start(found: Server) -> subprocess.Popen[bytes]:
+def _start(found: Server, variables: dict[str, str]) -> subprocess.Popen[bytes]:
     for name in ("host_key", "key"):
         argv = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{found.folder}/{name}")
         subprocess.run(argv, check=True)
     shutil.copyfile(f"{found.folder}/key.pub", f"{found.folder}/authorized_keys")
-    write(f"{found.folder}/sshd_config", CONFIG.format(port=found.port, folder=found.folder))
+    given = "".join(f"SetEnv {name}={value}\n" for name, value in variables.items())
+    write(f"{found.folder}/sshd_config", CONFIG.format(port=found.port, folder=found.folder) + given)
     program = shutil.which("sshd", path=os.environ.get("PATH", os.defpath) + ":/usr/sbin") or "sshd"
     argv = (program, "-D", "-f", f"{found.folder}/sshd_config", "-E", f"{found.folder}/log")
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)

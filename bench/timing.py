@@ -30,7 +30,8 @@ def to_the_end_s(argv: Sequence[str], environ: Mapping[str, str], folder: str) -
     done = subprocess.run(argv, env=environ, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     seconds = time.perf_counter() - start
     if done.returncode:
-        raise SystemExit(f"{' '.join(argv)} ended with {done.returncode}:\n{done.stderr.decode(errors='replace')}")
+        told = (done.stdout + done.stderr).decode(errors="replace")
+        raise SystemExit(f"{' '.join(argv)} ended with {done.returncode}:\n{told}")
     return seconds
 
 

@@ -3,18 +3,21 @@
 import base64
 import enum
 import http.server
+import json
 import os
 import platform
 import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jig.runner import rattler_work
 from tests.conda_package import PLACEHOLDER, File, write_package, write_python
 from tests.listener import Listener
 
@@ -121,6 +124,23 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Channel:
     folder = tmp_path_factory.mktemp("conda") / "chan"
     fill(folder)
     return Channel(folder)
+
+
+@pytest.fixture(scope="session")
+def choose(channel: Channel, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dict[str, Any]]]:
+    """The records of the channel's packages that fulfil some specifications."""
+    known: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    cache = str(tmp_path_factory.mktemp("repodata"))
+
+    def solve(*specs: str) -> list[dict[str, Any]]:
+        if specs not in known:
+            request = {"do": "solve", "channels": [channel.url], "specs": specs, "platform": SUBDIR, "cache": cache}
+            argv = [sys.executable, "-I", rattler_work.__file__]
+            said = subprocess.run(argv, input=json.dumps(request), stdout=subprocess.PIPE, text=True, check=True)
+            known[specs] = json.loads(said.stdout.splitlines()[-1])["records"]
+        return known[specs]
+
+    return solve
 
 
 class How(enum.Enum):

@@ -125,8 +125,7 @@ def _zstd(data: bytes) -> bytes:
 
 def write_python(channel: Path, subdir: str, label: str = "") -> Path:
     """The running interpreter as a `python` package, on demand with the version number of another one."""
-    facts = json.loads(_ask(_ask(sys.executable, _PROGRAM), _FACTS))
-    files = _python_files(facts)
+    facts, files = running_python()
     own, said = _minor(facts["version"]), _minor(label or facts["version"])
     if own != said:  # entry points start with `#!PREFIX/bin/python3.5` for a python that says 3.5
         files[f"bin/python{said}"] = File(link=f"python{own}")
@@ -134,6 +133,12 @@ def write_python(channel: Path, subdir: str, label: str = "") -> Path:
     # Where noarch packages go: a system's interpreter may have a place of its own.
     more = {"python_site_packages_path": facts["site"]}
     return write_package(channel, "python", version, files, build="0_cpython", subdir=subdir, **more)
+
+
+def running_python() -> tuple[dict[str, str], dict[str, File]]:
+    """The running interpreter: what it says of itself, and its files, which find each other wherever they stand."""
+    facts = json.loads(_ask(_ask(sys.executable, _PROGRAM), _FACTS))
+    return facts, _python_files(facts)
 
 
 _PROGRAM = "import os, sys; print(os.path.realpath(getattr(sys, '_base_executable', None) or sys.executable))"

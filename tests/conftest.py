@@ -11,7 +11,20 @@ from pathlib import Path
 import pytest
 
 import jig.cli
-from tests.conda_channel import channel, channel_server  # noqa: F401
+from tests.conda_channel import channel, channel_server, choose  # noqa: F401
+from tests.engines.fixtures import (  # noqa: F401
+    bridge_engine,
+    cdi_engine,
+    docker_box,
+    docker_host,
+    driver,
+    driver_here,
+    engine,
+    engine_folder,
+    make_docker_box,
+    make_engine,
+)
+from tests.hosts.fixtures import host_folder, make_host  # noqa: F401
 from tests.package_settings import no_settings  # noqa: F401
 
 SOURCE = Path(jig.cli.__file__).parents[2]

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from jig.environments import Environment
 from jig.errors import JigError, UsageError
-from jig.plan import Origin, Plan, SnapshotRef, render
+from jig.plan import Origin, Plan, SnapshotRef
+from jig.plan_text import render
 from jig.project import Project
 from jig.spec import RunSpec, command_line
 from jig.targets import KINDS, Ticket, for_kind
@@ -54,6 +55,12 @@ def test_the_plan_of_a_local_run(project):
         attachments=(("uncommitted.diff", "cd" * 32),),
         parent_run_id="outer_1",
     )
+
+
+def test_a_place_that_is_only_held_open(project):
+    (python, option, program) = plan(project, script="").argv
+    assert (python, option) == ("{python}", "-c")
+    compile(program, "held", "exec")
 
 
 def test_a_plan_as_a_person_sees_it(project):
@@ -117,8 +124,8 @@ def test_pyspark_says_which_line_to_write(project):
 
 
 def test_a_kind_that_does_not_run_yet_is_named(project):
-    project.write("aml_config/box.compute", "type: localdocker\nbaseDockerImage: x\n")
-    with pytest.raises(JigError, match="box is of type localdocker, which this version of jig does not run yet"):
+    project.write("aml_config/box.compute", "type: cluster\naddress: x\nusername: y\n")
+    with pytest.raises(JigError, match="box is of type cluster, which this version of jig does not run yet"):
         for_kind(Project.find(str(project.path)).compute_target("box"))
     assert "local" in KINDS
 

@@ -171,7 +171,9 @@ class Sender:
         far: bool,
         solve: Callable[[str, dict[str, str]], list[dict[str, Any]]],
         fetch: Callable[[list[dict[str, Any]], dict[str, Any]], list[tuple[str, str]]],
+        tell: Callable[[str], None],
     ) -> None:
+        self._tell = tell
         self._pipe = pipe
         self._store = store
         self._entries = entries
@@ -211,12 +213,14 @@ class Sender:
         return held
 
     def asked(self, answer: dict[str, Any]) -> bool:
-        """Whether the answer is a question."""
-        return "missing" in answer or "solve" in answer or "fetch" in answer
+        """Whether the answer is a question, or something to tell before the next one."""
+        return any(word in answer for word in ("missing", "solve", "fetch", "note"))
 
     def give(self, answer: dict[str, Any]) -> None:
         """Send what it asks for."""
-        if "missing" in answer:
+        if "note" in answer:
+            self._tell(answer["note"])
+        elif "missing" in answer:
             self.send(answer["missing"])
         elif "solve" in answer:
             self._records = self._solve(answer["solve"]["platform"], answer["solve"]["virtual"])

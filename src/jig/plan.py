@@ -29,6 +29,16 @@ class Origin(Value):
     dirty: bool = False
 
 
+class Container(Value):
+    """What a run's container is made of. `words` are what docker is told after `run`; braces hold what the machine knows."""
+
+    base: str
+    gpus: str = ""  # none, `all`, or how many
+    shared: bool = True  # folders are mounted; else files are copied in and out
+    mounts: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
 class Plan(Value):
     """One run, decided. `attachments` are further blobs of the record by name (the uncommitted diff)."""
 
@@ -55,6 +65,7 @@ class Plan(Value):
     attachments: tuple[tuple[str, str], ...] = ()
     parent_run_id: str = ""
     jig_home: str = ""
+    container: Container | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -64,6 +75,10 @@ class Plan(Value):
         data["origin"] = self.origin._asdict()
         data["variables"] = dict(self.variables)
         data["attachments"] = dict(self.attachments)
+        if self.container is not None:
+            data["container"] = self.container._asdict()
+            for name in ("mounts", "words"):
+                data["container"][name] = list(data["container"][name])
         for name in ("arguments", "argv", "client_variables"):
             data[name] = list(data[name])
         return data
@@ -77,43 +92,11 @@ class Plan(Value):
         data["origin"] = Origin(**data["origin"])
         data["variables"] = tuple(data["variables"].items())
         data["attachments"] = tuple(data["attachments"].items())
+        if data.get("container") is not None:
+            container = data["container"]
+            data["container"] = Container(
+                **{**container, **{name: tuple(container[name]) for name in ("mounts", "words")}}
+            )
         for name in ("arguments", "argv", "client_variables"):
             data[name] = tuple(data[name])
         return cls(**data)
-
-
-def render(plan: Plan, files: list[list[Any]]) -> str:
-    """The plan for a person: what `--dry-run` prints."""
-    import shlex
-
-    environment = plan.environment
-    rows = [
-        ("target", f"{plan.target} ({plan.target_kind})"),
-        ("run configuration", plan.run_config),
-        ("code", f"{plan.snapshot.files} files, {plan.snapshot.bytes:,} bytes, snapshot {plan.snapshot.id[:12]}"),
-    ]
-    if plan.origin.commit:
-        rows.append(("commit", plan.origin.commit + (" with uncommitted changes" if plan.origin.dirty else "")))
-    if environment.kind == "user":
-        rows.append(("environment", f"your own: {environment.python}"))
-    else:
-        rows.append(("environment", f"{environment.kind}, fingerprint {environment.fingerprint}"))
-        if environment.kind == "conda":
-            rows += [("", f"channel {address}") for address in environment.channels]
-            rows += [("", line) for line in environment.packages]
-        else:
-            rows.append(("", f"python {environment.python or '(any)'}"))
-        rows += [("", f"pip {line}") for line in environment.options + environment.requirements]
-    interpreter = (environment.python if environment.kind == "user" else "") or "python"
-    rows.append(("command", shlex.join(interpreter if word == PYTHON else word for word in plan.argv)))
-    rows += [("variable", f"{name}={value}") for name, value in plan.variables]
-    rows += [("variable", f"{name} (taken from this computer's environment)") for name in plan.client_variables]
-    rows.append(("share folder", plan.share))
-    rows.append(("record", "kept" if plan.tracked else "not kept (TrackedRun: false)"))
-    lines = [f"{name:<18} {text}" for name, text in rows]
-    lines.append("files")
-    for entry in files:
-        size = f"{entry[3]:>12,}" if entry[0] == "f" else f"{'link' if entry[0] == 'l' else 'folder':>12}"
-        arrow = f" -> {entry[2]}" if entry[0] == "l" else ""
-        lines.append(f"  {size}  {entry[1]}{arrow}")
-    return "\n".join(lines) + "\n"

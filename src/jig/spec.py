@@ -7,6 +7,8 @@ from jig.project import ComputeTarget, RunConfig
 from jig.values import Value
 
 FILE_WORD = "$file"
+# What runs in a place that is held open for shells.
+HOLD = "import time\nwhile True:\n    time.sleep(3600)  # jig shell"
 
 
 class RunSpec(Value):
@@ -16,8 +18,16 @@ class RunSpec(Value):
     project_root: str
     run_config: RunConfig
     target: ComputeTarget
-    script: str
+    script: str  # empty: none
     arguments: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the interpreter is given; without a script there is only a place to be held open."""
+        if not self.script:
+            return ("-c", HOLD)
+        # The interpreter would take a name with a leading dash for an option of its own.
+        return (f"./{self.script}" if self.script.startswith("-") else self.script, *self.arguments)
 
 
 def command_line(run_config: RunConfig, script: str | None, arguments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

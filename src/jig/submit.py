@@ -40,6 +40,7 @@ class Wanted(Value):
     spark_file: str | None = None
     large: bool = False
     followed: bool = True
+    hold: bool = False  # not a script: a place that is held open for shells
 
 
 class Decided(Value):
@@ -85,8 +86,12 @@ def decide(wanted: Wanted) -> Decided:
     config, target, environment, lock = _environment(project, wanted)
     if wanted.spark_file is not None:
         config = config._replace(spark_file=_in_project(project, wanted.spark_file))
-    script, arguments = command_line(config, wanted.script, wanted.arguments)
-    script = _find_script(project, script, wanted.folder)
+    script, arguments = "", wanted.arguments
+    if wanted.hold:
+        config = config._replace(tracked_run=False)
+    else:
+        script, arguments = command_line(config, wanted.script, wanted.arguments)
+        script = _find_script(project, script, wanted.folder)
     secrets = {}
     for name in config.client_variables:
         if name not in os.environ:
@@ -108,7 +113,7 @@ def _environment(
         config = config._replace(conda_file=_in_project(project, wanted.conda_file), conda_file_named=True)
     from jig import environments
 
-    target = project.compute_target(wanted.target or config.target)
+    target = project.compute_target(wanted.target or config.target, to_run=True)
     machines.check_kind(target)  # before the conda file: its faults are not worth mending for a kind that cannot run
     # Where the person manages the environment the conda file has no say, as in the original.
     managed = target.managed
@@ -217,21 +222,30 @@ def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     try:
         request = handover.on_machine(environment, machine, store)
         solve, fetch = _solver(environment, lock, tell), _fetcher(environment, tell)
-        sender = handover.Sender(pipe, store, [], project.root, machine.remote, solve, fetch)
-        sender.begin({"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"})
+        sender = handover.Sender(pipe, store, [], project.root, machine.remote, solve, fetch, tell)
+        asked = {"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"}
+        sender.begin({**asked, "container": _container(target, config)})
         while True:
             answer = pipe.answer()
             if "python" in answer:
                 return environment.kind != "user", str(answer["python"])
             if "missing" in answer:
                 tell(f"sending what {machine.name} needs for that")
-            if sender.asked(answer):
-                sender.give(answer)
-            else:
-                tell(answer["note"])
+            if not sender.asked(answer):
+                raise machines.Nonsense
+            sender.give(answer)
     finally:
         using.release()
         pipe.close()
+
+
+def _container(target: ComputeTarget, config: RunConfig) -> dict[str, Any] | None:
+    """What a run's container there is made of, as the runner gets it; None where runs are processes."""
+    from jig import targets
+
+    module = targets.for_kind(target)
+    of = getattr(module, "of", None)
+    return of(target, config)._asdict() if of is not None else None
 
 
 def _tell_of_lock(environment: environments.Environment, lock: Lock | None, warn: Callable[[str], None]) -> None:
@@ -284,7 +298,7 @@ def _freeze(
     asked = Asked(spec.project_root)
     cache = snapshot.cache_path(home.path, spec.project_root)
     frozen = snapshot.take(spec.project_root, store, cache, wanted.large, teller.warn, teller.progress)
-    if all(entry[1] != spec.script for entry in frozen.entries):
+    if spec.script and all(entry[1] != spec.script for entry in frozen.entries):
         raise SnapshotError(f"the script {spec.script} is left out by the ignore rules", "see .amlignore or .gitignore")
     origin, diff = asked.answer()
     attachments = (("uncommitted.diff", store.put(diff)),) if diff else ()
@@ -324,11 +338,12 @@ def _hand_over(
             "environment": handover.on_machine(decided.environment, machine, store),
             "secrets": decided.secrets,
             "followed": wanted.followed,
+            "hold": wanted.hold,
         }
         root = decided.spec.project_root
         solve = _solver(decided.environment, decided.lock, teller.note)
         fetch = _fetcher(decided.environment, teller.note)
-        sender = handover.Sender(pipe, store, frozen.entries, root, machine.remote, solve, fetch)
+        sender = handover.Sender(pipe, store, frozen.entries, root, machine.remote, solve, fetch, teller.note)
         if not machine.remote:
             return plan, sender.deliver(request)
         leaving = handover.Leaving(machine, reserved.folder, root, plan)

@@ -111,6 +111,20 @@ def test_two_dashes_end_the_options():
     assert not parse(COPY, ["a", "--", "-f"]).flag("force")
 
 
+def test_what_only_stands_behind_two_dashes():
+    arguments = (Argument("id", "ID", "Id."), Argument("command", "COMMAND", "Command.", rest=True, dashed=True))
+    shell = Command("shell", "Open.", nothing, (Option(("-r",), "run", "Run.", "ID"),), arguments)
+    args = parse(shell, ["-r", "1", "--", "ls", "-r", "--", "-h"])
+    assert (args.text("run"), args.text("id"), args.many("command")) == ("1", None, ("ls", "-r", "--", "-h"))
+    args = parse(shell, ["a", "--", "-x"])
+    assert (args.text("id"), args.many("command")) == ("a", ("-x",))
+    assert parse(shell, ["--"]).many("command") == ()
+    with pytest.raises(UsageError) as caught:
+        parse(shell, ["a", "ls"])
+    assert caught.value.message == "unexpected argument: 'ls'"
+    assert caught.value.hint == "COMMAND stands behind --\nusage: shell [options] [ID] [-- COMMAND ...]"
+
+
 def test_an_option_that_may_stand_without_its_value():
     assert parse(SUBMIT, []).text("template") is None
     assert parse(SUBMIT, ["--template"]).text("template") == "digits"

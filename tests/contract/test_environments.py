@@ -10,7 +10,7 @@ import pytest
 from jig import environments, machines
 from jig.environments import Environment
 from jig.project import Project
-from jig.runner import events
+from jig.runner import events, image_store
 from jig.runner.env_build import WAITING
 from jig.runner.folder import Home
 from tests.conda_channel import serve_channel
@@ -24,9 +24,9 @@ AT_ONCE = 10
 class World:
     """A project whose target `here` is a machine of one kind with an environment of one kind."""
 
-    def __init__(self, kind: str, project, home, folder: str, address: str, index) -> None:
+    def __init__(self, kind: str, project, home, folder: str, engine, index) -> None:
         self.kind, self.project, self.home, self.folder, self.index = kind, project, home, folder, index
-        self.address = address
+        self.engine = engine  # None where scripts are plain processes
         project.runconfig("here")
         project.write(
             "a.py",
@@ -53,9 +53,13 @@ class World:
         return spawn(*words, cwd=self.project.path)
 
     def environments(self) -> "set[str]":
-        """What is built there, or half built."""
+        """What is built there, or half built: folders, and images."""
         place = self.home / "envs"
-        return {name for name in os.listdir(place) if not name.endswith(".lock")} if place.exists() else set()
+        found = {name for name in os.listdir(place) if not name.endswith(".lock")} if place.exists() else set()
+        if self.engine is not None:
+            words = ("image", "ls", "--quiet", "--no-trunc", "--filter", "label=jig.environment")
+            found |= set(self.engine.docker(*words).split())
+        return found
 
     def notes(self, run_id: str) -> "list[str]":
         past = events.read(Home(str(self.home)).run(run_id).events)
@@ -83,37 +87,54 @@ def _conda(world: World, channel) -> None:
 
 
 KINDS = {"conda": _conda, "user": _user, "uv": _uv}
-MACHINES = ("local", "remote")
+MACHINES = ("local", "localdocker", "remote", "remotedocker")
+BASE = "jig-test/python:1"
 
 
 def test_every_kind_is_here():
     assert sorted(KINDS) == sorted(environments.KINDS) and sorted(MACHINES) == sorted(machines.KINDS)
 
 
+def _here(machine: str, project, request):
+    """This machine as the target; returns what `World` is to know of it."""
+    home = request.getfixturevalue("jig_home")
+    image = f"baseDockerImage: {BASE}\n" if machine == "localdocker" else ""
+    project.write("aml_config/here.compute", f"type: {machine}\n{image}")
+    engine = request.getfixturevalue("docker_host") if image else None
+    return "127.0.0.1", home, str(home), engine
+
+
+def _there(machine: str, project, request):
+    """The same with a machine over SSH."""
+    cli, client, key = map(request.getfixturevalue, ("cli", "client", "key_pair"))
+    request.getfixturevalue("archive_at_hand")
+    box = request.getfixturevalue("lasting_box") if machine == "remotedocker" else None
+    host = box.host if box else request.getfixturevalue("lasting_host")
+    client.give_key(key)
+    host.authorize(key.with_suffix(".pub").read_text())
+    image = ("--image", BASE) if box else ()
+    said = cli(*attach_words(host, *image, name="here", kind=machine))
+    assert said.code == 0, said.err
+    return host.near_address, host.home / ".jig", "/home/ada/.jig", box and box.engine
+
+
 @pytest.fixture(params=[(kind, machine) for machine in MACHINES for kind in sorted(KINDS)], ids="-".join)
-def world(request, project, jig_home, tmp_path, channel, monkeypatch):
+def world(request, project, tmp_path, channel, monkeypatch):
     kind, machine = request.param
     for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
         monkeypatch.delenv(name)
-    address, home, folder = "127.0.0.1", jig_home, str(jig_home)
-    if machine == "local":
-        project.write("aml_config/here.compute", "type: local\n")
-    else:
-        host, cli, client, key = map(request.getfixturevalue, ("lasting_host", "cli", "client", "key_pair"))
-        request.getfixturevalue("archive_at_hand")
-        client.give_key(key)
-        host.authorize(key.with_suffix(".pub").read_text())
-        said = cli(*attach_words(host, name="here"))
-        assert said.code == 0, said.err
-        address, home, folder = host.near_address, host.home / ".jig", "/home/ada/.jig"
+    find = _there if machine.startswith("remote") else _here
+    address, home, folder, engine = find(machine, project, request)
     make_wheel(tmp_path / "wheels", "alpha", "1.0")
     with ExitStack() as ends:
         index = ends.enter_context(serve(tmp_path / "wheels", address))
         served = ends.enter_context(serve_channel(channel.folder, address))
-        world = World(kind, project, home, folder, address, index)
+        world = World(kind, project, home, folder, engine, index)
         world.channel = served
         KINDS[kind](world, served.url)
         yield world
+    if engine is not None and not machine.startswith("remote"):
+        image_store.clean(Home(folder), 0.0)
 
 
 built = pytest.mark.parametrize(
@@ -149,9 +170,8 @@ def test_the_same_submit_and_the_same_record(world, cli):
 def test_prepare(world):
     said = world.call("experiment", "prepare", "-c", "here")
     assert said.code == 0, said.err
-    expected = (
-        "nothing to prepare: scripts run with your own " if world.kind == "user" else f"prepared: {world.folder}/envs/"
-    )
+    place = "/azureml-envs/" if world.engine else f"{world.folder}/envs/"
+    expected = "nothing to prepare: scripts run with your own " if world.kind == "user" else f"prepared: {place}"
     assert said.out.startswith(expected)
     run = world.call("submit", "-c", "here", "a.py")
     assert run.code == 0 and world.notes(run.run_id) == []

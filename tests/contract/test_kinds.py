@@ -14,6 +14,9 @@ from jig.runner.folder import Home
 from jig.spec import RunSpec
 from tests.ssh.conftest import attach_words
 
+BASE = "jig-test/python:1"
+THEIRS = "userManagedEnvironment: true\n"  # the Python that the image has
+
 
 def _local(project, request) -> Path:
     project.write("aml_config/here.compute", "type: local\n")
@@ -29,8 +32,25 @@ def _remote(project, request) -> Path:
     return host.home / ".jig"
 
 
+def _localdocker(project, request) -> Path:
+    request.getfixturevalue("docker_host")
+    project.write("aml_config/here.compute", f"type: localdocker\nbaseDockerImage: {BASE}\n{THEIRS}")
+    return request.getfixturevalue("jig_home")
+
+
+def _remotedocker(project, request) -> Path:
+    box, cli, client, key = map(request.getfixturevalue, ("docker_box", "cli", "client", "key_pair"))
+    client.give_key(key)
+    box.host.authorize(key.with_suffix(".pub").read_text())
+    said = cli(*attach_words(box.host, "--image", BASE, name="here", kind="remotedocker"))
+    assert said.code == 0, said.err
+    with open(project.path / "aml_config/here.compute", "a") as file:
+        file.write(THEIRS)
+    return box.host.home / ".jig"
+
+
 # How a target of each kind is set up; each returns the machine's jig home, as it is seen from here.
-SET_UP = {"local": _local, "remote": _remote}
+SET_UP = {"local": _local, "localdocker": _localdocker, "remote": _remote, "remotedocker": _remotedocker}
 
 
 @pytest.fixture
@@ -49,6 +69,14 @@ def test_a_machine_answers_about_a_run_that_is_not_there(target):
     assert machine.ask("status", run="nobody_1") == {"status": "absent"}
     assert machine.ask("stop", run="nobody_1", grace_s=0.0, timeout_s=1.0) == {"status": "absent"}
     assert machine.ask("remove", run="nobody_1") == {"status": "removed"}
+
+
+@every_machine
+def test_a_run_that_is_not_there_cannot_be_entered(target):
+    machine = machines.for_target(target)
+    with pytest.raises(Refusal, match="the run nobody_1 is not there any more") as refused:
+        machine.ask("entrance", run="nobody_1")
+    assert refused.value.code == "absent"
 
 
 @every_machine

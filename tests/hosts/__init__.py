@@ -1,9 +1,4 @@
 """Machines reached over SSH, for tests: real OpenSSH servers in namespaces of this machine, as root on Debian.
 
-A conftest.py takes the fixtures by `from tests.hosts import host, host_folder, jump, make_host, two_hosts`.
+A conftest.py takes the fixtures by `from tests.hosts.fixtures import host, host_folder, jump, make_host, two_hosts`.
 """
-
-from tests.hosts.fixtures import host, host_folder, jump, make_host, two_hosts
-from tests.hosts.host import Host
-
-__all__ = ["Host", "host", "host_folder", "jump", "make_host", "two_hosts"]

@@ -21,6 +21,13 @@ OWN = {
 }
 
 
+# As Debian has it, for one person.
+SUDOERS = """Defaults env_reset
+Defaults secure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+{user} ALL=(ALL:ALL) NOPASSWD: ALL
+"""
+
+
 def lay_out(etc: Path, name: str) -> None:
     """Fill an empty /etc."""
     there = [f"/etc/{entry}" for entry in TAKEN if Path("/etc", entry).exists()]
@@ -65,6 +72,11 @@ def set_shell(etc: Path, name: str, shell: str) -> None:
     find(etc, name)
     entries = [[*fields[:6], shell] if fields[0] == name else fields for fields in _entries(etc)]
     (etc / "passwd").write_text("".join(":".join(fields) + "\n" for fields in entries))
+
+
+def set_group(etc: Path, name: str, number: int, members: "tuple[str, ...]") -> None:
+    others = [line for line in (etc / "group").read_text().splitlines() if not line.startswith(f"{name}:")]
+    (etc / "group").write_text("".join(f"{line}\n" for line in (*others, f"{name}:x:{number}:{','.join(members)}")))
 
 
 def _entries(etc: Path) -> "list[list[str]]":

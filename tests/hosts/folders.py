@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.hosts.systemd import remove_groups
+from tests.control_group import remove_groups
 
 PREFIX = "jig-hosts-"
 

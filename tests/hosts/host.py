@@ -69,6 +69,16 @@ class Host:
         """Its whole file tree as seen from this machine; ask anew after a reboot."""
         return self._machine.root
 
+    @property
+    def var(self) -> Path:
+        """Its /var as seen from this machine, on the disk that holds it."""
+        return self._machine.folder / "var"
+
+    @property
+    def enter(self) -> "list[str]":
+        """The words before a command that is to run there as root, with this process for its parent; ask anew after a reboot."""
+        return self._machine.enter
+
     def home_of(self, user: str) -> Path:
         _, inside = accounts.find(self._machine.etc, user)
         return (self.root if inside in self._small_homes else self._machine.folder) / inside.lstrip("/")
@@ -92,6 +102,16 @@ class Host:
         before = known.read_text() if known.exists() else ""
         self.write(".ssh/authorized_keys", f"{before}{public_key.strip()}\n", user, mode=0o600)
         known.parent.chmod(0o700)
+
+    def add_group(self, name: str, number: int, *members: str) -> None:
+        """Add a group of people, who belong to it from their next login on; or say anew who belongs to it."""
+        accounts.set_group(self._machine.etc, name, number, members)
+
+    def allow_sudo(self, user: "str | None" = None) -> None:
+        """Let a user do everything by sudo, without being asked for a password."""
+        need("sudo")
+        accounts.put(self._machine.etc / "pam.d/sudo", accounts.OWN["pam.d/sshd"])
+        accounts.put(self._machine.etc / "sudoers", accounts.SUDOERS.format(user=user or self.user), 0o440)
 
     def forget_keys(self, user: "str | None" = None) -> None:
         """Let no key in any more."""

@@ -58,7 +58,7 @@ class Machine:
         options = {"pass_fds": tuple(self._spaces.values()), "preexec_fn": self._enter_group}
         keeper = _spoken_to(["nsenter", *enter, *start], **options)
         _expect(keeper, "up")
-        self.init, self._keeper = _child_of(keeper.pid), keeper
+        self.init, self._keeper = child_of(keeper.pid), keeper
         if self._enter_group is not None:
             systemd.wait_for_logind(self)
 
@@ -91,12 +91,16 @@ class Machine:
         """The root of its file tree, as seen from here; it changes at a reboot."""
         return Path(f"/proc/{self.init}/root")
 
+    @property
+    def enter(self) -> "list[str]":
+        """The words before a command of this machine that is to run there; they change at a reboot."""
+        return ["nsenter", f"--target={self.init}", "--mount", "--uts", "--ipc", "--net", "--pid", "--"]
+
     def inside(self, *words: str, user: str = "root", timeout_s: float = 60) -> "subprocess.CompletedProcess[str]":
         """Run a command there, in a plain environment."""
-        enter = ["nsenter", f"--target={self.init}", "--mount", "--uts", "--ipc", "--net", "--pid", "--"]
         drop = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--reset-env", "--"]
         options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
-        return subprocess.run([*enter, *drop, *words], env=PLAIN, umask=0o022, timeout=timeout_s, **options)
+        return subprocess.run([*self.enter, *drop, *words], env=PLAIN, umask=0o022, timeout=timeout_s, **options)
 
     def must(self, *words: str) -> str:
         """Run a command there as root that has to succeed."""
@@ -131,7 +135,8 @@ def _expect(process: "subprocess.Popen[str]", word: str) -> None:
         raise RuntimeError(f"a test host did not come up: {said.strip()}")
 
 
-def _child_of(parent: int) -> int:
+def child_of(parent: int) -> int:
+    """The number of the child of a process that has one."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.control_group import remove_groups
 from tests.hosts import accounts
 
 if TYPE_CHECKING:
@@ -51,23 +52,7 @@ def control_group(name: str):
     try:
         yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
     finally:
-        deadline = time.monotonic() + 10
-        while "populated 1" in (group / "cgroup.events").read_text() and time.monotonic() < deadline:
-            time.sleep(0.01)  # killed, and not yet gone
         remove_groups(name)
-
-
-def remove_groups(pattern: str) -> None:
-    """Remove the groups of hosts that are gone, with what systemd made in them."""
-    for group in groups(pattern):
-        for parent, folders, _ in os.walk(group, topdown=False):
-            for folder in folders:
-                os.rmdir(os.path.join(parent, folder))
-        group.rmdir()
-
-
-def groups(pattern: str) -> "list[Path]":
-    return [group for place in hierarchies() for group in place.glob(pattern)]
 
 
 def hierarchies() -> "list[Path]":

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import until
+from tests.control_group import groups
 from tests.hosts.folders import PREFIX, own_folder, sweep
 from tests.hosts.host import Host
 from tests.hosts.plain_ssh import PlainSsh
-from tests.hosts.systemd import groups
 
 REPOSITORY = Path(__file__).parents[2]
 

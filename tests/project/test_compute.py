@@ -1,5 +1,6 @@
 import pytest
 
+from jig.errors import ProjectError
 from jig.project import ComputeTarget
 
 KINDS = "local, localdocker, remotedocker, remote or cluster"
@@ -11,8 +12,9 @@ def test_managed_follows_the_kind(project):
 
     assert [managed("local", own) for own in (None, True, False)] == [False, False, True]
     assert [managed("remote", own) for own in (None, True, False)] == [False, False, True]
-    for kind in ("localdocker", "remotedocker", "cluster"):
-        assert [managed(kind, own) for own in (None, True, False)] == [True, True, True]
+    for kind in ("localdocker", "remotedocker"):
+        assert [managed(kind, own) for own in (None, True, False)] == [True, False, True]
+    assert [managed("cluster", own) for own in (None, True, False)] == [True, True, True]
 
 
 def test_every_key(project):
@@ -84,6 +86,90 @@ def test_a_machine_needs_address_and_username(faults, kind):
     assert faults("x.compute", f"\ntype: {kind}\nusername:\n") == [
         (2, "address", f"`address` {needs}", "add a line `address: …`"),
         (3, "username", f"`username` {needs}", "add a line `username: …`"),
+    ]
+
+
+NEEDS_IMAGE = "`baseDockerImage` is missing: a target of type localdocker needs the image that scripts run in"
+ADD_IMAGE = "add a line `baseDockerImage: python:3.11`, or name another image"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("\ntype: localdocker\n", 2),
+        ("type: docker\nsharedVolumes: true\nbaseDockerImage:\n", 3),
+        ('{"type": "docker", "baseDockerImage": null}', 1),
+        ("type: docker\nbaseDockerImage: ''\n", 2),
+    ],
+)
+def test_a_container_needs_an_image_to_run_and_not_to_be_looked_at(project, text, line):
+    opened = project({"x.compute": text})
+    assert opened.compute_target("x").base_docker_image is None
+    with pytest.raises(ProjectError) as caught:
+        opened.compute_target("x", to_run=True)
+    (fault,) = caught.value.faults
+    assert (fault.line, fault.key, fault.message, fault.fix) == (line, "baseDockerImage", NEEDS_IMAGE, ADD_IMAGE)
+
+
+def test_a_shared_folder_wants_shared_volumes(project):
+    text = "type: docker\nbaseDockerImage: x\nnativeSharedDirectory: /big\n{}"
+    for volumes in ("", "sharedVolumes: true\n", "sharedVolumes:\n"):
+        target = project({"x.compute": text.format(volumes)}).compute_target("x", to_run=True)
+        assert target.native_shared_directory == "/big"
+    opened = project({"x.compute": text.format("sharedVolumes: false\n")})
+    assert opened.compute_target("x").native_shared_directory == "/big"
+    with pytest.raises(ProjectError) as caught:
+        opened.compute_target("x", to_run=True)
+    assert [(fault.line, fault.message, fault.fix) for fault in caught.value.faults] == [
+        (
+            3,
+            "`nativeSharedDirectory` needs `sharedVolumes: true`: a folder that is not mounted cannot outlive the run",
+            "write `sharedVolumes: true`, or remove `nativeSharedDirectory`",
+        )
+    ]
+
+
+def test_other_kinds_need_no_image(project):
+    texts = {"x.compute": "type: local\nnativeSharedDirectory: /big\nsharedVolumes: false\n"}
+    assert project(texts).compute_target("x", to_run=True).kind == "local"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "ubuntu",
+        "microsoft/mmlspark:plus-gpu-0.9.9",
+        "localhost:5000/team/my_tag:V1",
+        "Registry.example.org:5000/a/b",
+        "python@sha256:" + "0" * 64,
+        "python:3.11@sha256:" + "0" * 64,
+        "sha256:" + "0" * 64,
+    ],
+)
+def test_names_of_images(project, image):
+    assert (
+        project({"x.compute": f"type: docker\nbaseDockerImage: {image}\n"}).compute_target("x").base_docker_image
+        == image
+    )
+
+
+@pytest.mark.parametrize(
+    "image", ["--privileged", "-v", "a b", '"a\\nb"', "'ubuntu:'", "/ubuntu", "bücher", "x;y", "a=b"]
+)
+def test_what_docker_could_misread_is_refused(faults, image):
+    found = faults("x.compute", f"type: docker\nbaseDockerImage: {image}\n")
+    assert [fault[:2] for fault in found] == [(2, "baseDockerImage")]
+    assert found[0][3] == "write it as `docker pull` takes it, for example python:3.11"
+
+
+def test_the_name_of_an_image_has_small_letters(faults):
+    assert faults("x.compute", "type: docker\nbaseDockerImage: team/Trainer:V2\n") == [
+        (
+            2,
+            "baseDockerImage",
+            "`baseDockerImage`: the image team/Trainer:V2 has capital letters in its name",
+            "write team/trainer:V2",
+        )
     ]
 
 

@@ -13,32 +13,15 @@ from typing import Any
 import pytest
 
 from jig.environments.uv import find_uv
-from jig.runner import environment, rattler_python, rattler_tool, rattler_work
+from jig.runner import environment, rattler_python, rattler_tool
 from jig.runner.blobs import BlobStore
 from jig.runner.environment import EnvironmentFailed
-from tests.conda_channel import SUBDIR, Channel, ChannelServer, How
+from tests.conda_channel import Channel, ChannelServer, How
 from tests.package_settings import forget_settings
 from tests.runner.wheels import make_wheel, serve
 
 VERSION = ".".join(map(str, sys.version_info[:3]))
 Record = dict[str, Any]
-
-
-@pytest.fixture(scope="session")
-def choose(channel: Channel, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Record]]:
-    """The records of the channel's packages that fulfil some specifications."""
-    known: dict[tuple[str, ...], list[Record]] = {}
-    cache = str(tmp_path_factory.mktemp("repodata"))
-
-    def solve(*specs: str) -> list[Record]:
-        if specs not in known:
-            request = {"do": "solve", "channels": [channel.url], "specs": specs, "platform": SUBDIR, "cache": cache}
-            argv = [sys.executable, "-I", rattler_work.__file__]
-            said = subprocess.run(argv, input=json.dumps(request), stdout=subprocess.PIPE, text=True, check=True)
-            known[specs] = json.loads(said.stdout.splitlines()[-1])["records"]
-        return known[specs]
-
-    return solve
 
 
 class Machine:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.hosts import Host
+from tests.hosts.host import Host
 from tests.ssh.conftest import Client
 
 # The ssh commands of an attach with a password, by their words.

@@ -10,8 +10,8 @@ import pytest
 
 from jig.environments.solve import rattler_archive
 from tests.conftest import Said
-from tests.hosts import Host, host, host_folder, jump, make_host, two_hosts
-from tests.hosts.fixtures import QUICK
+from tests.hosts.fixtures import QUICK, host, host_folder, jump, make_host, two_hosts
+from tests.hosts.host import Host
 
 __all__ = ["host", "host_folder", "jump", "make_host", "two_hosts"]
 

@@ -48,6 +48,7 @@ def test_every_spelling(host, project, cli, era):
 
 def test_what_is_found_there_is_told(host, project, cli):
     host.install("nvidia-smi", "#!/bin/sh\necho 'Tesla K80, GPU-1, 535.1, 11441 MiB'\n")
+    host.without("docker")
     said = cli(*attach_words(host, "--password", host.password))
     assert said.code == 0, said.err
     lines = said.out.splitlines()
@@ -379,11 +380,11 @@ def test_no_address(project, cli, jig_home, client, address):
 
 
 def test_awkward_names_survive_the_file(project):
-    from jig.project import write_target
+    from jig.project import ComputeTarget, write_target
 
     found = Project.find(str(project.path))
     for name, user, home in (("one", "CORP\\ursula", None), ("two", 'a"b', '/scratch/ada\'s "big" disk: #1')):
-        write_target(found, name, "remote", "gpu1", user, home)
+        write_target(found, ComputeTarget(name, "remote", "gpu1", user, jig_home=home))
         target = Project.find(str(project.path)).compute_target(name)
         assert (target.username, target.jig_home) == (user, home)
 

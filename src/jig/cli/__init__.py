@@ -33,11 +33,12 @@ SHORT = {
     "cancel": ("experiment", "cancel"),
     "status": ("experiment", "status"),
     "logs": ("experiment", "logs"),
+    "shell": ("experiment", "shell"),
 }
 # What `jig --help` shows, by what people do.
 SECTIONS = (
     ("Run", ("submit", "cancel", "experiment")),
-    ("Look", ("status", "logs", "history")),
+    ("Look", ("status", "logs", "shell", "history")),
     ("Set up", ("project", "computetarget", "runconfiguration", "environment", "completion")),
 )
 INTERRUPTED = 130

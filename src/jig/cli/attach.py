@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from jig.cli.grammar import Args
     from jig.machines.address import Address
     from jig.machines.attach import Person
-    from jig.project import Project
+    from jig.project import ComputeTarget, Project
 
-KINDS = ("remote", "remotedocker", "cluster")
-KIND_WORD = Argument("kind", "KIND", "remote (a process there), remotedocker (in a container), or cluster (Spark).")
+KINDS = ("remote", "remotedocker", "localdocker", "docker", "cluster")
+KIND_WORD = Argument(
+    "kind",
+    "KIND",
+    "remote (a process there), remotedocker (a container there), cluster (Spark), or localdocker (a container here).",
+)
 OPTIONS = (
     Option(("-n", "--name"), "name", "What to call the machine here.", "NAME"),
     Option(("-a", "--address"), "address", "Its name or IP address, with :PORT if need be.", "ADDRESS"),
@@ -28,6 +32,10 @@ OPTIONS = (
     Option(("--private-key-passphrase",), "passphrase", "The passphrase of that key.", "PASSPHRASE"),
     Option(("--fingerprint",), "fingerprint", "The host key that the machine must show: SHA256:…", "SHA256"),
     Option(("--accept-host-key",), "accept", "Pin the host key that it shows, without asking."),
+    Option(
+        ("--image",), "image", "The image that scripts run in, in a container; one with Python when not given.", "IMAGE"
+    ),
+    Option(("--gpu",), "gpu", "Give containers the machine's NVIDIA GPUs: nvidiaDocker: true."),
     Option(("--jig-home",), "home", "Where jig keeps its things there; ~/.jig when not given.", "DIR"),
     Option(("-t", "--type", "-type"), "type", "The older way to say KIND.", choices=KINDS),
     Option(("--cluster",), "cluster", "The oldest way to say cluster."),
@@ -36,26 +44,30 @@ OPTIONS = (
 
 
 def attach(args: Args) -> int:
-    """Contact a machine, pin its host key, set up the login, and write its two files."""
+    """Contact a machine, pin its host key, set up the login, and write its two files. Here there is only Docker."""
     from jig import machines
-    from jig.errors import UsageError
+    from jig.cli import container
     from jig.machines.address import Address
     from jig.machines.attach import Wish
     from jig.machines.attach import attach as set_up
-    from jig.project import Project, new_target_files, write_target
+    from jig.project import ComputeTarget, Project, new_target_files, write_target
 
     project = Project.find(os.path.abspath(args.text("project") or os.curdir))
-    kind = args.text("kind") or args.text("type") or ("cluster" if args.flag("cluster") else "remotedocker")
-    if kind not in KINDS:
-        raise UsageError(f"{kind!r} is no kind of machine", f"write one of {', '.join(KINDS)}")
+    kind = _kind(args) or "remotedocker"
+    image = container.image(args, kind)
+    if kind == "localdocker":
+        return container.attach_here(args, project, image)
     name, address, user = args.required("name"), args.required("address"), args.required("username")
     login = Address.parse(user, address)
-    home = args.text("home")
     known = name in project.target_names()
     if known:
-        home = _check_same(project, args, login)
+        target = _check_same(project, args, login)
     else:
         new_target_files(project, name)  # before anybody is contacted
+        target = ComputeTarget(
+            name, kind, address, user,
+            base_docker_image=image, nvidia_docker=args.flag("gpu"), jig_home=args.text("home"),
+        )  # fmt: skip
     _check_one_way(args)
     wish = Wish(
         name,
@@ -66,13 +78,14 @@ def attach(args: Args) -> int:
         passphrase=args.text("passphrase"),
         fingerprint=_fingerprint(args),
         accept_host_key=args.flag("accept"),
-        home=home,
+        home=target.jig_home,
+        container=container.question(target),
     )
     written: list[str] = []
 
     def write() -> None:
         if not known:
-            written.extend(write_target(project, name, kind, address, user, home))
+            written.extend(write_target(project, target))
 
     facts = set_up(wish, _person(), write)
     for path in written:
@@ -80,27 +93,45 @@ def attach(args: Args) -> int:
     if known:
         print(f"attached {name} again; its files are as they were")
     report(facts)
-    if kind not in machines.KINDS:
-        print(f"this version of jig does not run {kind} yet; attached as `remote`, under another name, it runs scripts")
+    if target.kind not in machines.KINDS:
+        also = "attached as `remote`, under another name, it runs scripts"
+        print(f"this version of jig does not run {target.kind} yet; {also}")
+    elif written and target.in_container:
+        print(f"{name}.runconfig says `Framework: PySpark`, as it always did: for a Python script, write Python there")
     return 0
 
 
-def _check_same(project: Project, args: Args, login: Address) -> str | None:
-    """Attaching a name again renews the login; it does not turn the name into another machine. Returns its jigHome."""
+def _kind(args: Args) -> str | None:
+    """The kind in any of its spellings, if one was named."""
+    from jig.errors import UsageError
+    from jig.project.keys import OLD_KINDS
+
+    kind = args.text("kind") or args.text("type") or ("cluster" if args.flag("cluster") else None)
+    if kind not in (None, *KINDS):
+        raise UsageError(f"{kind!r} is no kind of machine", f"write one of {', '.join(KINDS)}")
+    return OLD_KINDS.get(kind, kind) if kind else None
+
+
+def _check_same(project: Project, args: Args, login: Address) -> ComputeTarget:
+    """Attaching a name again renews the login; it does not turn the name into another machine. Returns what it is."""
     from jig.errors import UsageError
 
     name = args.required("name")
     target = project.compute_target(name)
     if login_of(target) != login:
         raise UsageError(f"{name}.compute exists and names another machine", f"jig computetarget detach {name}")
-    kind = args.text("kind") or args.text("type") or ("cluster" if args.flag("cluster") else target.kind)
-    for key, wanted, found in (("type", kind, target.kind), ("jigHome", args.text("home"), target.jig_home)):
+    for key, wanted, found in (
+        ("type", _kind(args), target.kind),
+        ("jigHome", args.text("home"), target.jig_home),
+        ("baseDockerImage", args.text("image"), target.base_docker_image),
+        ("nvidiaDocker", "true" if args.flag("gpu") else None, "true" if target.nvidia_docker else None),
+    ):
         if wanted not in (None, found):
             says = f"says `{key}: {found}`" if found else f"has no `{key}`"
             raise UsageError(
                 f"{name}.compute {says}, not {wanted}", f"change it there, or:  jig computetarget detach {name}"
             )
-    return target.jig_home
+    return target
 
 
 def _check_one_way(args: Args) -> None:

@@ -23,7 +23,8 @@ REMOVE_KEY = Option(
 
 def report(facts: dict[str, Any]) -> None:
     """Tell what was found on a machine, if anything was looked for."""
-    from jig.cli.terminal import human_bytes, plain
+    from jig.cli import container
+    from jig.cli.terminal import human_bytes, plain, printable
 
     if not facts:
         return
@@ -41,10 +42,11 @@ def report(facts: dict[str, Any]) -> None:
         ("python", facts["python"]),
         ("GPU", "; ".join(gpus) or "none found (no nvidia-smi)"),
         ("disk", disk),
-        ("docker", facts["docker"]),
+        *(container.rows(facts["engine"]) if "engine" in facts else [("docker", facts["docker"])]),
         ("runs", logout[facts["logout"]]),
     ]
-    print(plain(rows))
+    for name, text in rows:
+        print(plain([(name, text)]) if name else f"    {printable(text)}")
 
 
 def login_of(target: ComputeTarget) -> Address | None:
@@ -54,33 +56,38 @@ def login_of(target: ComputeTarget) -> Address | None:
     return Address.parse(target.username or "", target.address) if target.address is not None else None
 
 
-def _machine(args: Args) -> tuple[Project, ComputeTarget, SshMachine]:
+def _target(args: Args) -> tuple[Project, ComputeTarget]:
     from jig.errors import UsageError
-    from jig.machines.ssh import machine
     from jig.project import Project
 
     project = Project.find(os.getcwd())
     target = project.compute_target(args.text("name") or args.required("word"))
-    if target.address is None:
+    if target.address is None and not target.in_container:
         raise UsageError(f"{target.name} is of type {target.kind}: there is no machine to reach")
-    return project, target, machine(target)
+    return project, target
 
 
 def check(args: Args) -> int:
-    """Look around on a machine again."""
+    """Look around on a machine again; exit code 1 when containers are wanted there and cannot be."""
+    from jig.cli import container
     from jig.machines.authorized_keys import run, usual
+    from jig.machines.ssh import machine
     from jig.machines.ssh_errors import check_attached
 
-    _, target, machine = _machine(args)
-    tell_unused_password(target)
-    check_attached(target)
-    failure = run(machine, usual(machine), "exit")  # past the kept connection: whether a new one would stand
-    if failure is not None:
-        raise failure
-    facts = machine.look_around()
-    print(f"host key: {machine.fingerprint()}")
+    _, target = _target(args)
+    if target.address is None:
+        facts = container.look_here(target)
+    else:
+        tell_unused_password(target)
+        check_attached(target)
+        there = machine(target)
+        failure = run(there, usual(there), "exit")  # past the kept connection: whether a new one would stand
+        if failure is not None:
+            raise failure
+        facts = there.look_around(container.question(target))
+        print(f"host key: {there.fingerprint()}")
     report(facts)
-    return 0
+    return 1 if container.wrong(facts) else 0
 
 
 def tell_unused_password(target: ComputeTarget) -> None:
@@ -94,16 +101,30 @@ def tell_unused_password(target: ComputeTarget) -> None:
 
 def detach(args: Args) -> int:
     """Forget a machine: the key and host key kept for it here, and its two files."""
+    project, target = _target(args)
+    if target.address is not None:
+        _forget(project, target, args.flag("remove_key"))
+    for suffix in (".runconfig", ".compute"):  # in this order: what names the machine goes last
+        path = os.path.join(project.root, "aml_config", target.name + suffix)
+        if os.path.exists(path):
+            os.unlink(path)
+            print(f"deleted {os.path.relpath(path)}")
+    return 0
+
+
+def _forget(project: Project, target: ComputeTarget, remove_key: bool) -> None:
+    """Forget the login, unless another target uses it."""
     import shutil
 
     from jig.errors import UsageError
+    from jig.machines import ssh
     from jig.machines.authorized_keys import left_behind
 
-    project, target, machine = _machine(args)
+    machine = ssh.machine(target)
     others = [project.compute_target(other) for other in project.target_names() if other != target.name]
     sharing = [other.name for other in others if login_of(other) == machine.address]
     public = _public_key(machine)
-    if args.flag("remove_key"):
+    if remove_key:
         if sharing:
             raise UsageError(
                 f"{', '.join(sharing)} logs in with the key of {machine.address} too",
@@ -117,14 +138,8 @@ def detach(args: Args) -> int:
         machine.hang_up()
         shutil.rmtree(machine.folder)
         print(f"{machine.address} is forgotten here, for every project; runs that were brought home stay in the record")
-        if public and not args.flag("remove_key"):
+        if public and not remove_key:
             print(left_behind(machine, public))
-    for suffix in (".runconfig", ".compute"):  # in this order: what names the machine goes last
-        path = os.path.join(project.root, "aml_config", target.name + suffix)
-        if os.path.exists(path):
-            os.unlink(path)
-            print(f"deleted {os.path.relpath(path)}")
-    return 0
 
 
 def _tell_of_unfinished(machine: SshMachine) -> None:

@@ -10,6 +10,7 @@ from jig.cli.grammar import Argument, Command, Group, Option
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.cli.grammar import Args
+    from jig.project import ComputeTarget
 
 
 def list_targets(args: Args) -> int:
@@ -28,10 +29,9 @@ def show_target(args: Args) -> int:
 
     project = Project.find(os.getcwd())
     target = project.compute_target(args.text("name") or args.required("word"))
-    known = {
-        _as_in_the_file(key): value for key, value in target._asdict().items() if _applies(key, value, target.kind)
-    }
-    known["environment"] = "managed by jig" if target.managed else "the user's own Python"
+    known = {_as_in_the_file(key): value for key, value in target._asdict().items() if _applies(key, value, target)}
+    own = "the image's own Python" if target.in_container else "the user's own Python"
+    known["environment"] = "managed by jig" if target.managed else own
     show(known, output=args.output, query=args.query)
     attached.tell_unused_password(target)
     return 0
@@ -43,15 +43,16 @@ def _as_in_the_file(key: str) -> str:
     return first + "".join(word.title() for word in rest)
 
 
-def _applies(key: str, value: object, kind: str) -> bool:
+def _applies(key: str, value: object, target: ComputeTarget) -> bool:
     """Whether a person wants to see this of a target of this kind; never a password."""
     only = {
-        "yarn_deploy_mode": ("cluster",),
-        "spark_submit_location": ("cluster",),
-        "python_location": ("local", "remote"),
+        "yarn_deploy_mode": target.kind == "cluster",
+        "spark_submit_location": target.kind == "cluster",
+        "python_location": target.kind in ("local", "remote") or (target.in_container and not target.managed),
+        "nvidia_docker": target.in_container,
+        "password": False,
     }
-    only |= {"nvidia_docker": ("localdocker", "remotedocker")}
-    return value is not None and key != "password" and kind in only.get(key, (kind,))
+    return value is not None and only.get(key, True)
 
 
 NAME = Option(("-n", "--name"), "name", "The target.", "NAME", complete="target")
@@ -62,15 +63,29 @@ GROUP = Group(
     (
         Command(
             "attach",
-            "Attach a machine that is reached over SSH.\n\n"
-            "It is contacted: its host key is shown and pinned, the login is set up (with a password once, then with a "
-            "key of its own), and what is found there is told. Without KIND it is remotedocker, as it always was.",
+            "Attach a machine that is reached over SSH, or Docker on this one.\n\n"
+            "A machine is contacted: its host key is shown and pinned, the login is set up (with a password once, then "
+            "with a key of its own), and what is found there is told. Without KIND it is remotedocker, as it always "
+            "was. For localdocker (or docker) the two files are written, and it is told what Docker here can do.",
             attach.attach,
             attach.OPTIONS,
             (attach.KIND_WORD,),
-            ("jig computetarget attach remote -n box -a gpu1.example.org -u ada",),
+            (
+                "jig computetarget attach remote -n box -a gpu1.example.org -u ada",
+                "jig computetarget attach remotedocker -n my_dsvm -a gpu1.example.org -u ada --gpu",
+                "jig computetarget attach localdocker -n docker --image python:3.12-slim",
+            ),
         ),
-        Command("check", "Look around on a machine again.", attached.check, (NAME,), (WORD,)),
+        Command(
+            "check",
+            "Look around on a machine again.\n\n"
+            "For a target that runs in containers it tells how Docker is reached, which way GPUs get into containers, "
+            "whether the image is there, and how much disk there is for images. Exit code 1 when a run could not start "
+            "because of Docker, with the reason and the fix.",
+            attached.check,
+            (NAME,),
+            (WORD,),
+        ),
         Command("list", "List the project's compute targets.", list_targets, listing=True),
         Command("show", "Show a compute target.", show_target, (NAME,), (WORD,), listing=True),
         Command(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jig.environments import Environment
     from jig.environments.lock import Lock
     from jig.machines import Machine
-    from jig.project import ComputeTarget, CondaSpec, Project
+    from jig.project import ComputeTarget, CondaSpec, Project, RunConfig
 
 COLUMNS = ("id", "kind", "python", "packages", "size", "used", "in_use")
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -34,9 +34,9 @@ class _Chosen:
 
         self.project: Project = Project.find(os.getcwd())
         self.name = (args.text("config") or DEFAULT).removesuffix(".runconfig")
-        config = self.project.run_config(self.name)
-        self.target: ComputeTarget = self.project.compute_target(config.target)
-        self.conda: CondaSpec = self.project.conda(config.conda_file, config.conda_file_named)
+        self.config: RunConfig = self.project.run_config(self.name)
+        self.target: ComputeTarget = self.project.compute_target(self.config.target)
+        self.conda: CondaSpec = self.project.conda(self.config.conda_file, self.config.conda_file_named)
         # What jig would build is worth knowing also where the target uses a Python of its own.
         managed = self.target._replace(user_managed_environment=False)
         self.environment: Environment = environments.decide(managed, self.conda, True, self.project.root)
@@ -47,6 +47,15 @@ class _Chosen:
     def note(self) -> str:
         """What to tell when the target does not use the conda file; else empty."""
         return "" if self.target.managed else f"{self.target.name} runs scripts with its own Python, and not with this"
+
+    @property
+    def container(self) -> dict[str, Any] | None:
+        """The container that it is built for, if any."""
+        if not self.target.in_container or not self.target.base_docker_image:
+            return None
+        from jig.targets.container import of
+
+        return of(self.target, self.config)._asdict()
 
     def lock(self, warn: Callable[[str], None]) -> Lock | None:
         """The lock, if there is one that can be read."""
@@ -82,11 +91,12 @@ def show_environment(args: Args) -> int:
     if chosen.note:
         found["note"] = chosen.note
     try:
-        there = machines.for_target(chosen.target).ask("environment", environment=environment.to_json())
+        machine = machines.for_target(chosen.target)
+        there = machine.ask("environment", environment=environment.to_json(), container=chosen.container)
     except JigError as error:  # the machine is off, not attached, or of a kind that does not run yet
         found |= {"prepared": None, "unknown": error.message}
     else:
-        found |= {"folder": there["folder"], "prepared": there["prepared"]}
+        found |= {key: there[key] for key in ("folder", "image", "prepared") if key in there}
         if there["prepared"]:
             found["size"] = human_bytes(there["bytes"]) if _is_table(args) else there["bytes"]
     show(found, output=args.output, query=args.query)
@@ -186,7 +196,9 @@ def list_environments(args: Args) -> int:
     from jig.cli.show import show
     from jig.cli.terminal import human_bytes, human_duration
 
-    rows = _machine(args).ask("environments")["environments"]
+    answer = _machine(args).ask("environments")
+    rows = answer["environments"]
+    _tell_of_engine(answer)
     if _is_table(args):
         now = time.time()
         for row in rows:
@@ -213,8 +225,14 @@ def prune(args: Args) -> int:
     }
     done = _machine(args).ask("prune", **limits)
     shared = f"; {human_bytes(done['shared'])} more are in package caches too, and stay" if done["shared"] else ""
+    _tell_of_engine(done)
     print(f"removed {_counted(len(done['removed']), 'environment')}, {human_bytes(done['freed'])}{shared}")
     return 0
+
+
+def _tell_of_engine(answer: dict[str, Any]) -> None:
+    if answer.get("unknown"):
+        print(f"jig: images are left out: {answer['unknown']}", file=sys.stderr)
 
 
 def _counted(count: int, word: str) -> str:
@@ -290,14 +308,19 @@ GROUP = Group(
             ),
         ),
         Command(
-            "list", "List the environments that are kept on a machine.", list_environments, (MACHINE,), listing=True
+            "list",
+            "List the environments that are kept on a machine, in folders and in Docker images.",
+            list_environments,
+            (MACHINE,),
+            listing=True,
         ),
         Command(
             "prune",
             "Remove environments that no run uses.\n\n"
             "One of the two limits must be given; with both, an environment that is beyond either goes. Those that a "
             "script has changed go in any case, and so does what killed builds left behind. Those of runs that are "
-            "going stay. What is removed is built again when a run needs it.",
+            "going stay. What is removed is built again when a run needs it. Docker images go by --older-than, and all "
+            "of them with --keep 0GB.",
             prune,
             (
                 MACHINE,

@@ -6,6 +6,7 @@ import os
 import sys
 
 from jig.cli.grammar import Argument, Command, Group, Option
+from jig.cli.options import CONDA, CONFIG, OLD_TARGET, PROJECT, RUN, RUN_WORD, TARGET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,46 +16,6 @@ if TYPE_CHECKING:
     from jig.store.queries import Found
     from jig.store.runs import Run
     from jig.submit import Submitted, Wanted
-
-CONFIG = Option(
-    ("-c", "--run-configuration", "--runconfig"),
-    "config",
-    "The run configuration: aml_config/NAME.runconfig.",
-    "NAME",
-    complete="runconfig",
-)
-TARGET = Option(
-    ("-t", "--target"),
-    "target",
-    "Run on this compute target instead of the configuration's own.",
-    "NAME",
-    complete="target",
-)
-PROJECT = Option(
-    ("--project",), "project", "The project's folder; the current one when not given.", "DIR", complete="dir"
-)
-RUN = Option(
-    ("-r", "--run"),
-    "run",
-    "The run: its id or a unique beginning of it; the latest when not given.",
-    "ID",
-    complete="run",
-)
-RUN_WORD = Argument("id", "ID", "The same as --run.", complete="run")
-CONDA = Option(
-    ("-d", "--conda-dependencies"),
-    "conda",
-    "Use this conda file instead of the configuration's.",
-    "FILE",
-    complete="file",
-)
-OLD_TARGET = Option(
-    ("-t", "--target"),
-    "target",
-    "Not needed: a run knows its target. Accepted for old scripts.",
-    "NAME",
-    complete="target",
-)
 
 
 def _warn(text: str) -> None:
@@ -104,7 +65,7 @@ def submit(args: Args) -> int:
     )
     wanted = _wanted(args)
     if args.flag("dry_run"):
-        from jig.plan import render
+        from jig.plan_text import render
 
         plan, files = pipeline.dry_run(wanted, teller)
         line.clear()
@@ -322,6 +283,13 @@ def _seconds(text: str | None) -> float | None:
     return seconds
 
 
+def shell(args: Args) -> int:
+    """Open a shell where a run is, or in a fresh place."""
+    from jig.cli.shell import shell
+
+    return shell(args)
+
+
 def diagnostics(args: Args) -> int:
     """Pack a run for somebody who is to help: plan, events, logs, and the code as executed, in diagnostics.zip."""
     import zipfile
@@ -340,7 +308,7 @@ def diagnostics(args: Args) -> int:
 
 
 def clean(args: Args) -> int:
-    """Give back disk: leftovers of killed commands, files no run refers to, code copies of ended runs. Records stay."""
+    """Give back disk: leftovers of killed commands, files no run refers to, code copies, images. Records stay."""
     from jig.cli.here import store
     from jig.cli.terminal import human_bytes
     from jig.errors import MachineError
@@ -350,18 +318,27 @@ def clean(args: Args) -> int:
         "work": "code copies of ended runs",
         "blobs": "unused files",
         "runner": "old runners",
+        "images": "environments in Docker images",
     }
     freed = dict.fromkeys(names, 0)
+    containers = 0
+    wanted = {"work": not args.flag("keep_work"), "images": not args.flag("keep_images")}
     for machine in store().machines():
         try:
-            answer = machine.ask("clean", work=not args.flag("keep_work"), runner=machine.current_runner())
+            answer = machine.ask("clean", runner=machine.current_runner(), **wanted)
         except MachineError as error:
             _warn(error.message)
             continue
         for key in names:
             freed[key] += answer["freed"][key]
+        engine = answer.get("engine", {})
+        containers += engine.get("containers", 0)
+        if "error" in engine:
+            _warn(f"what jig made in Docker on {machine.name} stays: {engine['error']}")
     for key, text in names.items():
         print(f"{text}: {human_bytes(freed[key])}")
+    if containers:
+        print(f"containers: {containers} removed")
     return 0
 
 
@@ -437,6 +414,32 @@ GROUP = Group(
             (RUN_WORD,),
         ),
         Command(
+            "shell",
+            "Open a shell where a run is, or in a fresh place.\n\n"
+            "The shell is in the run's folder, or container, and has the variables of its script. With -c nothing is "
+            "run: the project's files and environment are laid out as for a submit, and are gone when the shell ends. "
+            "A COMMAND is run instead of a shell; the exit code is its own.",
+            shell,
+            (
+                Option(
+                    RUN.names,
+                    "run",
+                    "The run: its id or a unique beginning of it; the latest that is going when not given.",
+                    "ID",
+                    complete="run",
+                ),
+                CONFIG,
+                TARGET,
+                PROJECT,
+                CONDA,
+            ),
+            (
+                RUN_WORD,
+                Argument("command", "COMMAND", "What to run instead of a shell.", rest=True, dashed=True),
+            ),
+            ("jig shell", "jig shell -r ID -- nvidia-smi", "jig shell -c docker"),
+        ),
+        Command(
             "diagnostics",
             "Pack a run's code and logs into diagnostics.zip.",
             diagnostics,
@@ -451,9 +454,15 @@ GROUP = Group(
         ),
         Command(
             "clean",
-            "Give back disk space that no record needs.",
+            "Give back disk space that no record needs.\n\n"
+            "Here, and on every machine that has runs of yours. In Docker what jig made there goes, unless a living "
+            "run uses it: containers, and images with an environment, which are built again when needed. Base images "
+            "and everything else stay.",
             clean,
-            (Option(("--keep-work",), "keep_work", "Keep the code copies of ended runs."),),
+            (
+                Option(("--keep-work",), "keep_work", "Keep the code copies of ended runs."),
+                Option(("--keep-images",), "keep_images", "Keep the images with environments."),
+            ),
         ),
     ),
 )

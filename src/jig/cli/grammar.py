@@ -54,9 +54,12 @@ class Option:
 
 
 class Argument:
-    """A word that is known by its place; a `rest` argument takes its first word and all that follow, options too."""
+    """A word that is known by its place; a `rest` argument takes its first word and all that follow, options too.
 
-    __slots__ = ("complete", "dest", "help", "many", "metavar", "required", "rest")
+    One that is `dashed` takes only what stands behind a `--`.
+    """
+
+    __slots__ = ("complete", "dashed", "dest", "help", "many", "metavar", "required", "rest")
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Argument:
         many: bool = False,
         rest: bool = False,
         complete: str = "",
+        dashed: bool = False,
     ) -> None:
         self.dest: Final = dest
         self.metavar: Final = metavar
@@ -75,6 +79,7 @@ class Argument:
         self.many: Final = many
         self.rest: Final = rest
         self.complete: Final = complete
+        self.dashed: Final = dashed
 
 
 class Command:
@@ -243,6 +248,8 @@ class Reader:
             self._argument(word)
         elif word == "--":
             self.only_arguments = True
+            dashed = [place for place, argument in enumerate(self.command.arguments) if argument.dashed]
+            self.place = dashed[0] if dashed else self.place
         elif word in self.options:  # first of all: `-ap` may be a name of its own
             self._start(self.options[word], word)
         elif word.startswith("--"):
@@ -270,6 +277,8 @@ class Reader:
         if self.place == len(self.command.arguments):
             raise self.mistake(f"unexpected argument: {word!r}")
         argument = self.command.arguments[self.place]
+        if argument.dashed and not self.only_arguments:
+            raise self.mistake(f"unexpected argument: {word!r}", f"{argument.metavar} stands behind --")
         self.values.setdefault(argument.dest, []).append(word)
         if argument.rest:
             self.in_rest = True

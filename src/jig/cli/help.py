@@ -79,6 +79,8 @@ def _placeholder(argument: Argument) -> str:
     shown = argument.metavar
     if (argument.many or argument.rest) and "..." not in shown:
         shown += " ..."
+    if argument.dashed:
+        shown = f"-- {shown}"
     return shown if argument.required else f"[{shown}]"
 
 

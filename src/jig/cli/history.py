@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.cli.experiment import CONFIG, RUN, RUN_WORD
 from jig.cli.grammar import Argument, Command, Group, Option
+from jig.cli.options import CONFIG, RUN, RUN_WORD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 else:
     Protocol = object  # `typing` costs 3 ms to import
 
-KINDS = {"local": "jig.machines.local", "remote": "jig.machines.ssh"}
+KINDS = {
+    "local": "jig.machines.local",
+    "localdocker": "jig.machines.local",
+    "remote": "jig.machines.ssh",
+    "remotedocker": "jig.machines.ssh",
+}
 
 
 class Pipe:
@@ -100,6 +105,9 @@ class Machine(Protocol):
 
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
         """One request, one answer."""
+
+    def enter(self, run: str, words: tuple[str, ...], terminal: bool) -> int:
+        """Be where a run is, at this terminal, until the shell or the command there ends; returns its exit code."""
 
     def current_runner(self) -> str:
         """The name of the runner that this version of jig uses there."""

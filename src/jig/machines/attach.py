@@ -36,6 +36,7 @@ class Wish(Value):
     fingerprint: str | None = None
     accept_host_key: bool = False
     home: str | None = None
+    container: dict[str, str] | None = None  # what containers there need; asked for when there are to be any
 
     def __repr__(self) -> str:
         return f"Wish({self.name!r}, {self.address})"  # the rest may be secret
@@ -86,7 +87,7 @@ class Attempt:
     def look_around(self, leftover_key: str) -> dict[str, Any]:
         """Pin the host key, set up the login, and fill the machine's folder; returns what was found there."""
         self._pin()
-        facts = self.machine.ask("probe")["probe"] if self._log_in() else {}
+        facts = self.machine.ask("probe", container=self.wish.container)["probe"] if self._log_in() else {}
         if facts:
             self._forget_old_keys(leftover_key)
         write_json(os.path.join(self.machine.folder, "facts.json"), facts)

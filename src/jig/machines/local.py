@@ -7,7 +7,7 @@ import sys
 import time
 
 from jig.errors import JigError
-from jig.machines import Pipe, checked, pack
+from jig.machines import Pipe, Refusal, checked, pack
 from jig.project import ComputeTarget
 from jig.runner import wire
 from jig.runner.folder import Home, RunFolder, default_home
@@ -39,8 +39,9 @@ class LocalMachine:
     def open(self, verb: str, *words: str) -> Pipe:
         """Start a runner and talk to it."""
         runner = os.path.join(self._pack(), "jig", "runner", "__main__.py")
-        # A run that is submitted from within a run is not part of it: it must not carry the outer run's mark.
-        environ = {name: value for name, value in os.environ.items() if name not in ("JIG_RUN_ID", "JIG_RUN_DIR")}
+        # A run that is submitted from within a run, or its shell, is not part of it: it must not carry the outer marks.
+        marks = ("JIG_RUN_ID", "JIG_RUN_DIR", "JIG_SHELL", "JIG_SHELL_MARK")
+        environ = {name: value for name, value in os.environ.items() if name not in marks}
         return Pipe(*spawn_piped((sys.executable, "-I", "-S", runner, verb, *words), environ))
 
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
@@ -51,6 +52,17 @@ class LocalMachine:
             return checked(answer(verb, {"home": self.home, **request}))
         except wire.Refused as refusal:
             return checked({"error": refusal.message, "hint": refusal.hint, "code": refusal.code})
+
+    def enter(self, run: str, words: tuple[str, ...], terminal: bool) -> int:
+        """Be where a run is, at this terminal, until the shell or the command there ends; returns its exit code."""
+        if sys.platform != "win32":
+            from jig.runner.shell import enter
+
+            try:
+                return enter(Home(self.home or default_home()), run, words, terminal, self._pack())
+            except wire.Refused as refusal:
+                raise Refusal(refusal.message, refusal.hint, refusal.code) from None
+        raise JigError("this version of jig does not run scripts on Windows itself", "submit to another machine")
 
     def runs_folder(self) -> str:
         """The runs' own folders."""

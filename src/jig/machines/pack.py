@@ -12,7 +12,7 @@ from jig.runner.folder import make_private
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # (folder in this installation, folder in the pack): the runner's own, and what a script may import.
 RUNNER_PARTS = (("runner", "jig/runner"), ("system", "jig/system"))
-SCRIPT_PARTS = (("track", "script/jig/track"), ("script/azureml", "script/azureml"))
+SCRIPT_PARTS = (("script", "script"), ("track", "script/jig/track"), ("script/azureml", "script/azureml"))
 # A script that has jig itself installed still finds the rest of it behind the part that it is given.
 SCRIPT_INIT = b'\n__path__ = __import__("pkgutil").extend_path(__path__, __name__)\n'
 RUNNER_INIT = b'"""The part of jig that lives on a machine."""\n'

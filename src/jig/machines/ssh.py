@@ -99,7 +99,7 @@ class SshMachine:
         """Start a command there; we do not wait until it is let in, and have other things to do meanwhile."""
         control = self._control()
         if control:
-            _drop_dead(control)
+            drop_dead(control)
         argv = ssh_command.command(self.address, self.known_hosts, self._auth(), control, " ".join(words))
         errors = os.memfd_create("ssh") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
         try:
@@ -238,9 +238,9 @@ class SshMachine:
             return {}
         return found
 
-    def look_around(self) -> dict[str, Any]:
-        """Find out what there is, and remember it."""
-        found: dict[str, Any] = self.ask("probe")["probe"]
+    def look_around(self, container: dict[str, str] | None = None) -> dict[str, Any]:
+        """Find out what there is, also for a container that needs this image and these GPUs, and remember it."""
+        found: dict[str, Any] = self.ask("probe", container=container)["probe"]
         with open(os.path.join(self.folder, "facts.json"), "w") as file:
             file.write(dumps(found))
         return found
@@ -248,6 +248,18 @@ class SshMachine:
     def known_facts(self) -> dict[str, Any]:
         """What was found there; one whose key was installed by hand may never have been looked at."""
         return self.facts() or self.look_around()
+
+    def enter(self, run: str, words: tuple[str, ...], terminal: bool) -> int:
+        """Be where a run is, at this terminal, until the shell or the command there ends; returns its exit code."""
+        from jig.machines.ssh_shell import attend
+
+        asked = {"home": self.home, "run": run, "words": list(words), "terminal": terminal}
+        remote = f"{self._runner(self._known_runner())} shell {dumps(asked).encode().hex()}"
+
+        def argv(*first: str) -> tuple[str, ...]:
+            return ssh_command.command(self.address, self.known_hosts, self._auth(), self._control(), remote, first)
+
+        return attend(self.name, argv, self._control(), terminal)
 
     def feed(self, folder: RunFolder, pipe: Pipe | None = None) -> Any:
         """Brings the run's new bytes home while somebody follows it."""
@@ -318,7 +330,7 @@ class SshPipe(Pipe):
         os.close(self._errors)
 
 
-def _drop_dead(control: str) -> None:
+def drop_dead(control: str) -> None:
     """Remove a control connection's socket that nobody serves any more: ssh would wait for it."""
     if sys.platform == "win32" or not os.path.exists(control):
         return

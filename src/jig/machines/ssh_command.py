@@ -77,11 +77,21 @@ def control_path(address: Address, key: str) -> str:
     return os.path.join(folder, name_of(os.fsencode(f"{address.folder} {key}"), 4))
 
 
-def command(address: Address, known_hosts: str, auth: tuple[str, ...], control: str, remote: str) -> tuple[str, ...]:
-    """Run one command there, through the control connection; the first one leaves it behind for those that follow."""
+def command(
+    address: Address,
+    known_hosts: str,
+    auth: tuple[str, ...],
+    control: str,
+    remote: str,
+    first: tuple[str, ...] = ("-T",),
+) -> tuple[str, ...]:
+    """Run one command there, through the control connection; the first one leaves it behind for those that follow.
+
+    `first` are options that come before all others, and so count: whether there is a terminal, for one.
+    """
     stay = ("-o", "ControlMaster=auto", "-o", f"ControlPersist={PERSIST_S}") if control else ("-o", "ControlMaster=no")
     through = (*stay, "-o", f"ControlPath={control or 'none'}")
-    return ("ssh", "-T", *options(address, known_hosts), *auth, *through, *destination(address), remote)
+    return ("ssh", *first, *options(address, known_hosts), *auth, *through, *destination(address), remote)
 
 
 def leave(address: Address, control: str) -> tuple[str, ...]:

@@ -77,13 +77,16 @@ class Project(Value):
         shown = f"{names.FOLDER}/{name}{names.RUN_SUFFIX}"
         return runconfig.read(os.path.join(self.root, shown), shown, name, _cache_dir())
 
-    def compute_target(self, name: str) -> ComputeTarget:
-        """The compute target of that name; UsageError names the nearest, ProjectError lists its faults."""
+    def compute_target(self, name: str, to_run: bool = False) -> ComputeTarget:
+        """The compute target of that name; UsageError names the nearest, ProjectError lists its faults.
+
+        Who means to run on it says so: then what would keep a run from starting there is a fault too.
+        """
         names.check("compute target", name)
         if name not in self.target_names():
             raise names.missing("compute target", name, self.target_names())
         shown = f"{names.FOLDER}/{name}{names.COMPUTE_SUFFIX}"
-        return compute.read(os.path.join(self.root, shown), shown, name, _cache_dir())
+        return compute.read(os.path.join(self.root, shown), shown, name, _cache_dir(), to_run)
 
     def conda(self, path: str = CONDA_FILE, named: bool = False) -> CondaSpec:
         """The conda file; when missing, the default one (unless it was `named`) is an empty spec, another an error."""

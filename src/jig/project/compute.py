@@ -5,8 +5,11 @@ from __future__ import annotations
 from jig.project import keys
 from jig.project.schema import Place, Section
 from jig.project.yaml import MAP
+from jig.runner.dead_images import CPU
 from jig.values import Value
 
+CONTAINERS = ("localdocker", "remotedocker")
+IMAGE = CPU  # to begin with, where no image is named
 _REACHED_BY_SSH = ("remotedocker", "remote", "cluster")
 
 
@@ -30,16 +33,26 @@ class ComputeTarget(Value):
 
     @property
     def managed(self) -> bool:
-        """Whether jig builds the environment; on `local` and `remote` it is the user's own unless the file says so."""
+        """Whether jig builds the environment: on `local` and `remote` if told to, in containers unless told not to."""
+        if self.kind in CONTAINERS:
+            return self.user_managed_environment is not True
         return self.kind not in ("local", "remote") or self.user_managed_environment is False
+
+    @property
+    def in_container(self) -> bool:
+        """Whether scripts run in a container there."""
+        return self.kind in CONTAINERS
 
     def __repr__(self) -> str:
         shown = self._asdict() | {"password": "[REDACTED]" if self.password else None}
         return f"ComputeTarget({', '.join(f'{field}={value!r}' for field, value in shown.items())})"
 
 
-def read(path: str, shown: str, name: str, cache_dir: str | None) -> ComputeTarget:
-    """The compute target that a file describes; raises ProjectError with every fault in it."""
+def read(path: str, shown: str, name: str, cache_dir: str | None, to_run: bool = False) -> ComputeTarget:
+    """The compute target that a file describes; raises ProjectError with every fault in it.
+
+    What only keeps a run from starting is a fault when it is read `to_run`: old files can be shown and attached again.
+    """
     place = Place(shown, "a .compute file")
     root = place.open(path, cache_dir)
     if root is None:
@@ -49,10 +62,10 @@ def read(path: str, shown: str, name: str, cache_dir: str | None) -> ComputeTarg
     target = ComputeTarget(
         name=name,
         kind=kind or "",
-        address=_connection(section, "address"),
-        username=_connection(section, "username"),
+        address=_connection(section, "address", kind),
+        username=_connection(section, "username", kind),
         password=section.text("password") or None,
-        base_docker_image=section.text("baseDockerImage") or None,
+        base_docker_image=_image(section),
         shared_volumes=section.flag("sharedVolumes"),
         nvidia_docker=section.flag("nvidiaDocker") or False,
         native_shared_directory=section.text("nativeSharedDirectory") or None,
@@ -66,8 +79,26 @@ def read(path: str, shown: str, name: str, cache_dir: str | None) -> ComputeTarg
         if section.value(key) is None:
             message = f"`{key}` is missing: a target of type {kind} needs it"
             place.fault(section.line(key) or section.line("type") or 1, key, message, f"add a line `{key}: …`")
+    if to_run and kind in CONTAINERS:
+        _check_container(section, kind, target)
     place.close()
     return target
+
+
+def _check_container(section: Section, kind: str, target: ComputeTarget) -> None:
+    """What a container cannot do without, and what it cannot do."""
+    key = "baseDockerImage"
+    image = section.value(key)
+    if image is None or (image.is_scalar and not image.text):
+        message = f"`{key}` is missing: a target of type {kind} needs the image that scripts run in"
+        line = section.line(key) or section.line("type") or 1
+        section.place.fault(line, key, message, f"add a line `{key}: {IMAGE}`, or name another image")
+    if target.shared_volumes is False and target.native_shared_directory is not None:
+        section.fault(
+            "nativeSharedDirectory",
+            "`nativeSharedDirectory` needs `sharedVolumes: true`: a folder that is not mounted cannot outlive the run",
+            "write `sharedVolumes: true`, or remove `nativeSharedDirectory`",
+        )
 
 
 def _kind(section: Section) -> str | None:
@@ -89,10 +120,34 @@ def _kind(section: Section) -> str | None:
     return "remotedocker"
 
 
-def _connection(section: Section, key: str) -> str | None:
-    """A word that ssh will be given: one that it could take for an option is refused."""
+def image_fault(text: str) -> tuple[str, str] | None:
+    """What is wrong with the name of an image, and the fix; docker must not take it for an option."""
+    allowed = text.isascii() and all(c.isalnum() or c in "._-/:@" for c in text)
+    if not allowed or not text[:1].isalnum() or not text[-1:].isalnum():
+        return f"{text!r} is not the name of an image", f"write it as `docker pull` takes it, for example {IMAGE}"
+    place, slash, rest = text.rpartition("/")
+    name = rest.partition("@")[0].partition(":")[0]
+    if name != name.lower():  # a registry and a tag may have capitals
+        return (
+            f"the image {text} has capital letters in its name",
+            f"write {place}{slash}{name.lower()}{rest[len(name) :]}",
+        )
+    return None
+
+
+def _image(section: Section) -> str | None:
+    text = section.text("baseDockerImage")
+    fault = image_fault(text) if text else None
+    if fault is not None:
+        section.fault("baseDockerImage", f"`baseDockerImage`: {fault[0]}", fault[1])
+        return None
+    return text or None
+
+
+def _connection(section: Section, key: str, kind: str | None) -> str | None:
+    """A word that ssh will be given: one that it could take for an option is refused. None where there is no ssh."""
     text = section.text(key)
     if text is not None and (not text or text.startswith("-") or any(c.isspace() or not c.isprintable() for c in text)):
         section.fault(key, f"`{key}` must be one word that does not start with a dash, but found {text!r}")
         return None
-    return text
+    return text if kind in _REACHED_BY_SSH else None

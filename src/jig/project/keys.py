@@ -28,6 +28,7 @@ RUN = (
     "SparkDependenciesFile",
     "PrepareEnvironment",
     "TrackedRun",
+    "Gpus",
     "UseSampling",
     "DataSourceSettings",
     "DataSourceSubstitutions",

@@ -32,6 +32,7 @@ class RunConfig(Value):
     data_source_substitutions: tuple[tuple[str, str], ...] = ()
     description: str = ""
     spark_file_named: bool = False
+    gpus: int | None = None  # how many the run wants; None: what the target gives
 
 
 def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
@@ -71,9 +72,20 @@ def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
         data_source_substitutions=_pairs(section.section("DataSourceSubstitutions", None)),
         description=section.text("Description") or "",
         spark_file_named=bool(spark),
+        gpus=_gpus(section),
     )
     place.close()
     return config
+
+
+def _gpus(section: Section) -> int | None:
+    text = section.text("Gpus")
+    if text is None or (text.isascii() and text.isdigit() and len(text) < 4):
+        return None if text is None else int(text)
+    section.fault(
+        "Gpus", f"`Gpus` must be how many GPUs a run wants, but found {text!r}", "write, for example, `Gpus: 1`"
+    )
+    return None
 
 
 def _target(section: Section) -> str | None:

@@ -6,10 +6,11 @@ import os
 
 from jig.errors import Fault, ProjectError, UsageError
 from jig.project import names
+from jig.runner import dead_images
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jig.project import Project
+    from jig.project import ComputeTarget, Project
 
 _CONTENT = """\
 # How to run: `jig experiment submit -c {name} SCRIPT [ARGUMENT ...]`
@@ -47,6 +48,30 @@ address: {address}
 username: {username}
 # There is no password here: jig logs in with a key of its own, or with yours.
 """
+_COMPUTE_HEAD_HERE = """\
+# Where to run: in a container on this machine. `jig computetarget check {name}` says how its Docker is.
+type: {kind}
+"""
+_CONTAINER = """
+# The image that scripts run in; the packages of aml_config/conda_dependencies.yml are put on top of it, once.
+# Any Linux image will do: one with Python or conda, or with neither, and then jig brings a Python.
+baseDockerImage: {image}
+
+# true: the container gets the machine's NVIDIA GPUs, or the run stops at once and says why not.
+# The driver comes from the machine, and CUDA with the packages (torch, tensorflow[and-cuda], jax[cuda12]). For packages
+# that look for it in the image, take {cuda} or the like (NVIDIA removes old tags).
+{gpu_mark}nvidiaDocker: true
+
+# true: the run's folder and the share folder are mounted. false: files are copied in and out, and nothing is shared.
+sharedVolumes: true
+
+# Base of the folder that outlives the runs; scripts find their project's part in AZUREML_NATIVE_SHARE_DIRECTORY.
+nativeSharedDirectory: ~/.azureml/share/
+
+# true: install nothing, and run scripts with the image's own Python, the one that pythonLocation names.
+# userManagedEnvironment: true
+# pythonLocation: python3
+"""
 _COMPUTE_REST = {
     "remote": """
 # The Python there that runs scripts, when it is yours to look after:
@@ -54,14 +79,8 @@ pythonLocation: python3
 # false: jig builds the environment there from aml_config/conda_dependencies.yml
 userManagedEnvironment: true
 """,
-    "remotedocker": """
-# The image that scripts run in; for a GPU take one with GPU libraries and set nvidiaDocker: true
-baseDockerImage: microsoft/mmlspark:plus-0.9.9
-nvidiaDocker: false
-# true: the project's copy and the share folder are mounted, not copied
-sharedVolumes: true
-nativeSharedDirectory: ~/.azureml/share/
-""",
+    "localdocker": _CONTAINER,
+    "remotedocker": _CONTAINER,
     "cluster": """
 yarnDeployMode: cluster
 """,
@@ -70,20 +89,27 @@ _COMPUTE_HOME = """
 # Where jig keeps runs and environments there, when the home folder is small:
 {mark}jigHome: {home}
 """
+_FRAMEWORKS = {"remotedocker": "PySpark", "cluster": "PySpark"}  # as the original wrote it
+_NOT_YET = "# This version of jig runs Python only: write Python here.\n"
 
 
-def write_target(
-    project: Project, name: str, kind: str, address: str, username: str, home: str | None
-) -> tuple[str, str]:
+def write_target(project: Project, target: ComputeTarget) -> tuple[str, str]:
     """Writes `<name>.compute` and `<name>.runconfig`, both or neither; never overwrites one. Returns their paths."""
     import json
 
+    name, kind, home = target.name, target.kind, target.jig_home
     compute, run_config = new_target_files(project, name)
-    written = {"address": json.dumps(address), "username": json.dumps(username)}  # a JSON string is a YAML string
-    text = _COMPUTE_HEAD.format(name=name, kind=kind, **written) + _COMPUTE_REST[kind]
+    written = {
+        "address": json.dumps(target.address),
+        "username": json.dumps(target.username),
+    }  # YAML reads JSON's strings
+    text = (_COMPUTE_HEAD if target.address else _COMPUTE_HEAD_HERE).format(name=name, kind=kind, **written)
+    gpu_mark = "" if target.nvidia_docker else "# "
+    text += _COMPUTE_REST[kind].format(image=target.base_docker_image, gpu_mark=gpu_mark, cuda=dead_images.GPU)
     text += _COMPUTE_HOME.format(mark="" if home else "# ", home=json.dumps(home or "/scratch/me/jig"))
-    framework = "Python" if kind == "remote" else "PySpark"
-    config = _CONTENT.format(name=name, target=name).replace("Framework: Python", f"Framework: {framework}")
+    framework = _FRAMEWORKS.get(kind, "Python")
+    line = f"{'' if framework == 'Python' else _NOT_YET}Framework: {framework}"
+    config = _CONTENT.format(name=name, target=name).replace("Framework: Python", line)
     try:
         for path, content in ((compute, text), (run_config, config)):
             with open(path, "x", encoding="utf-8", newline="\n") as stream:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import time
 
 from jig.runner import blobs, events, manifest
@@ -28,14 +29,14 @@ def remove_run(home: Home, run_id: str) -> str:
     aside = os.path.join(home.runs, ".old-%s-%d" % (folder.id, os.getpid()))
     try:
         os.rename(folder.path, aside)  # first, so that a reader sees the folder whole or not at all
-        _delete(aside)
+        delete(aside)
         os.unlink(lock_path)
     except FileNotFoundError:
         return "removed"
     return "removed"
 
 
-def _delete(path: str) -> int:
+def delete(path: str) -> int:
     """Remove a file, a link or a folder; returns the bytes given back. What is gone already is no error."""
     try:
         freed = size_of(path)
@@ -65,13 +66,19 @@ def size_of(path: str) -> int:
 
 
 def clean(home: Home, request: "Dict[str, Any]") -> "Dict[str, Any]":
-    """Give back what no run needs: leftovers, unused blobs and, if asked, the code copies of ended runs."""
-    freed = {"leftovers": _leftovers(home), "work": 0}
+    """Give back what no run needs: leftovers, unused blobs and, if asked, code copies of ended runs, and images."""
+    freed = {"leftovers": _leftovers(home), "work": 0, "images": 0}
     if request.get("work"):
         freed["work"] = sum(_drop_work(home, folder) for folder in run_folders(home))
     freed["blobs"] = unused_blobs(home)
     freed["runner"] = _old_runners(home, request.get("runner", ""))
-    return {"freed": freed}
+    answer = {"freed": freed}  # type: Dict[str, Any]
+    if sys.platform != "win32":
+        from jig.runner import image_store
+
+        answer["engine"] = image_store.clean(home, 0.0 if request.get("images") else None)
+        freed["images"] = answer["engine"]["freed"]
+    return answer
 
 
 def run_folders(home: Home) -> "List[RunFolder]":
@@ -91,7 +98,7 @@ def _leftovers(home: Home) -> int:
     for name in os.listdir(home.runs) if os.path.isdir(home.runs) else []:
         path = os.path.join(home.runs, name)
         if name.startswith(".old-") or (name.startswith(".new-") and not _held(path)):
-            freed += _delete(path)
+            freed += delete(path)
         elif not name.startswith(".") and time.time() - os.stat(path).st_mtime > RESERVED_S:
             try:
                 os.rmdir(path)  # only an empty one: the kernel decides, so a run that just arrived is safe
@@ -121,7 +128,7 @@ def _drop_work(home: Home, folder: RunFolder) -> int:
     ended = bool(past) and past[-1]["event"] in events.FINAL
     if not ended or not os.path.isdir(folder.work) or os.path.islink(folder.work):
         return 0
-    return sum(_delete(os.path.join(folder.work, name)) for name in os.listdir(folder.work) if name != "outputs")
+    return sum(delete(os.path.join(folder.work, name)) for name in os.listdir(folder.work) if name != "outputs")
 
 
 def unused_blobs(home: Home) -> int:
@@ -136,10 +143,10 @@ def unused_blobs(home: Home) -> int:
         used = _used(home, store)
         for name in list(store.names()):
             if name not in used:
-                freed += _delete(store.place(name))
+                freed += delete(store.place(name))
         for name in os.listdir(store.path):
             if name.startswith(".new-"):
-                freed += _delete(os.path.join(store.path, name))
+                freed += delete(os.path.join(store.path, name))
     return freed
 
 
@@ -166,5 +173,5 @@ def _old_runners(home: Home, current: str) -> int:
     for name in os.listdir(home.runner) if os.path.isdir(home.runner) else []:
         path = os.path.join(home.runner, name)
         if name != current and time.time() - os.stat(path).st_mtime > RUNNER_S:
-            freed += _delete(path)
+            freed += delete(path)
     return freed

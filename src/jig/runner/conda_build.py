@@ -34,9 +34,9 @@ def install(build: "Build") -> "Dict[str, Any]":
     rattler = rattler_python.find_rattler(build)
     with using_packages(build.home):
         _link(build, rattler)
-    python = os.path.join(build.folder, "bin", "python")
-    if not os.access(python, os.X_OK):
+    if not os.access(os.path.join(build.linked, "bin", "python"), os.X_OK):
         raise EnvironmentFailed("the conda package python %s has no program bin/python" % versions[0])
+    python = os.path.join(build.folder, "bin", "python")
     count = len(records) + _install_pip_packages(build, python, versions[0], rattler["python"])
     return {"python": versions[0], "packages": count}
 
@@ -50,7 +50,7 @@ def _link(build: "Build", rattler: "Dict[str, str]") -> None:
         "library": rattler["library"],
         "records": records,
         "channels": build.environment["channels"],
-        "prefix": build.folder,
+        "prefix": build.linked,
         "final": build.place,
         "platform": conda_platform(),
         "cache": conda_cache(build.home),
@@ -120,6 +120,8 @@ def _install_pip_packages(build: "Build", python: str, version: str, any_python:
     uv = uv_build.find_uv(build.environment, build.home)
     if _numbers(version) < [3, 6]:
         return old_pip.install_packages(build, uv, python, any_python)
+    if not build.moves:
+        return uv_build.install_packages(build, uv, python, "pip ")
     # With this file there uv lets programs find the interpreter by their own place, for the folder will be moved.
     mark = os.path.join(build.folder, "pyvenv.cfg")
     with open(mark, "w") as file:

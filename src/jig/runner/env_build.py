@@ -37,13 +37,17 @@ def build(
     stopping: "Callable[[], bool]",
 ) -> None:
     """Build the environment, or wait for the process that does; raises EnvironmentFailed."""
-    making = Build(environment, home, log_path, tell, stopping)
+    carry_out(Build(environment, home, log_path, tell, stopping, install_root(home, environment)))
+
+
+def carry_out(making: "Build") -> None:
+    """Run a build to its end; raises EnvironmentFailed."""
     try:
         making.run()
     except pip_settings.PipSettingsUnreadable as error:
         raise EnvironmentFailed(str(error))
     except OSError as error:
-        raise EnvironmentFailed("the environment could not be built under %s: %s" % (home, error))
+        raise EnvironmentFailed("the environment could not be built under %s: %s" % (making.home, error))
     finally:
         making.close()
 
@@ -58,6 +62,7 @@ class Build:
         log_path: str,
         tell: "Callable[[str], None]",
         stopping: "Callable[[], bool]",
+        root: str,
     ) -> None:
         self.environment = environment
         self.home = home
@@ -67,32 +72,45 @@ class Build:
         self._stopping = stopping
         self._told_s = time.monotonic()
         self._log: "Any" = None
-        self._root = install_root(home, environment)
-        self.place = self._root
-        mark = staging_mark(os.path.basename(self._root))
-        self.staging = os.path.join(os.path.dirname(self._root), "%s%d" % (mark, os.getpid()))
-        self.folder = os.path.join(self.staging, "env")
+        self._root = root
+        mark = staging_mark(os.path.basename(root))
+        self.staging = os.path.join(os.path.dirname(root), "%s%d" % (mark, os.getpid()))
+        self.place = root  # where it will stand
+        self.folder = os.path.join(self.staging, "env")  # where it grows, as the programs that make it see it
+        self.linked = self.folder  # where conda packages are linked, on this machine
 
     def run(self) -> None:
         """Everything, but for nothing when another process has built it meanwhile."""
         with locked(lock_path(self.home, os.path.basename(self._root)), waiting=self._wait()):
-            if find(self.environment, self.home):
+            if self.stands():
                 return
             began_s = time.monotonic()
-            self.place = self._choose_place()
-            self._sweep()
+            self.sweep()
+            self.choose_place()
             os.mkdir(self.staging, 0o700)
             try:
                 from importlib import import_module
 
                 about = import_module(BUILT[self.environment["kind"]]).install(self)
-                self._note(about, time.monotonic() - began_s)
-                self._put_in_place()
+                self.finish(about, began_s)
             finally:
-                self._remove(self.staging)
+                self.clear()
         took = ["%s %.1f" % step for step in self.steps if step[1] >= 0.05]
         total_s = time.monotonic() - began_s
         self.tell("environment ready in %.1f s%s" % (total_s, ": " + ", ".join(took) if took else ""))
+
+    def stands(self) -> bool:
+        """Whether there is nothing to build."""
+        return bool(find(self.environment, self.home))
+
+    def finish(self, about: "Dict[str, Any]", began_s: float) -> None:
+        """Have what was made take its place."""
+        self._note(about, time.monotonic() - began_s)
+        self._put_in_place()
+
+    def clear(self) -> None:
+        """Leave nothing behind but what stands in its place."""
+        self._remove(self.staging)
 
     def close(self) -> None:
         """Let go of the log."""
@@ -124,6 +142,28 @@ class Build:
         if self._stopping():
             raise EnvironmentFailed(CANCELED)
 
+    @property
+    def moves(self) -> bool:
+        """Whether it grows elsewhere than where it will stand, so that nothing in it may know its own place."""
+        return self.folder != self.place
+
+    def seen(self, text: str) -> str:
+        """The text with this machine's files called as the programs that make the environment see them."""
+        return text
+
+    def read(self, name: str) -> str:
+        """A small file of the environment."""
+        with open(os.path.join(self.folder, name)) as file:
+            return file.read()
+
+    def inside(
+        self, argv: "List[str]", variables: "Dict[str, str]", hear: "Callable[[bytes], None]", programs: str = ""
+    ) -> int:
+        """As `child`, but where the environment will be used; the programs of one folder come before all others."""
+        if programs:
+            variables = dict(variables, PATH=programs + os.pathsep + variables.get("PATH", os.defpath))
+        return self.child(argv, variables, hear)
+
     def child(
         self,
         argv: "List[str]",
@@ -152,7 +192,8 @@ class Build:
             return process.wait()
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+                with contextlib.suppress(PermissionError):  # it runs as root, by sudo: it ends by itself
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe:
@@ -198,20 +239,22 @@ class Build:
 
         return wait
 
-    def _choose_place(self) -> str:
-        """Where it will stand: one that was changed keeps its place while a run uses it."""
+    def choose_place(self) -> None:
+        """Decide where it will stand: one that was changed keeps its place while a run uses it."""
         places = env_store.places(self._root)
         for place in places:
             changed = env_store.is_changed(place)
             if changed and place == self._root:
                 self.tell(CHANGED)
             if not changed or not env_store.in_use(place):
-                return place
+                self.place = place
+                return
         raise EnvironmentFailed(
             "%d runs that go on have changed this environment, each its own: wait until one ends" % len(places)
         )
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Remove what killed builds of the same environment have left."""
         parent, mark = os.path.split(self.staging.rstrip("0123456789"))
         for name in os.listdir(parent):
             if name.startswith(mark):  # whoever made it held this lock, and is dead

@@ -52,16 +52,33 @@ def install_root(home: str, environment: "Dict[str, Any]") -> str:
     parts = [FORMAT, fingerprint, platform_name()]
     if environment["kind"] == "conda":
         # Machines with and without a GPU may have the same home, and get different builds of a package.
-        parts.append("nvidia" if any(os.path.exists(path) for path in _NVIDIA) else "")
-        parts += sorted("%s=%s" % pair for pair in os.environ.items() if pair[0].startswith("CONDA_OVERRIDE_"))
+        parts.append("nvidia" if has_nvidia() else "")
         parts += _unlike_others(home)
+    return os.path.join(os.path.abspath(home), "envs", name_of(parts + deciding_settings(environment)))
+
+
+def name_of(parts: "List[str]") -> str:
+    """A name, of 32 hex digits, that stands for these parts."""
+    text = "\n".join(parts).encode("utf-8", "surrogateescape")
+    return str(sha256(len(text), text).hexdigest()[:32])
+
+
+def has_nvidia() -> bool:
+    """Whether this machine has an NVIDIA driver."""
+    return any(os.path.exists(path) for path in _NVIDIA)
+
+
+def deciding_settings(environment: "Dict[str, Any]") -> "List[str]":
+    """What of this machine's settings decides which packages are installed."""
+    parts = []
+    if environment["kind"] == "conda":
+        parts += sorted("%s=%s" % pair for pair in os.environ.items() if pair[0].startswith("CONDA_OVERRIDE_"))
     if environment["requirements"]:
         try:
             parts += pip_settings.deciding(dict(os.environ), os.path.expanduser("~"), environment["options"])
         except pip_settings.PipSettingsUnreadable as error:  # the builder fails with that sentence
             parts.append(str(error))
-    text = "\n".join(parts).encode("utf-8", "surrogateescape")
-    return os.path.join(os.path.abspath(home), "envs", sha256(len(text), text).hexdigest()[:32])
+    return parts
 
 
 def _unlike_others(home: str) -> "List[str]":

@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
+INSIDE = "inside"  # the folder of a run folder that only a run in a container has: what goes in, and how it ended there
+
 
 def default_home() -> str:
     """Where jig keeps everything: $JIG_HOME, else ~/.jig."""
@@ -126,6 +128,11 @@ class RunFolder:
     def supervisor_log(self) -> str:
         """Tracebacks of the supervisor itself; normally empty."""
         return self._at("supervisor.log")
+
+    @property
+    def docker_log(self) -> str:
+        """What the docker program said while it held the run's container (the guard)."""
+        return self._at("docker.log")
 
     @property
     def stop(self) -> str:

@@ -18,7 +18,7 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, NoReturn, Optional, Sequence
+    from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence
 
 LEFTOVER_GRACE_S = 1.0  # for what a script leaves running when it ends by itself
 
@@ -31,6 +31,7 @@ class Guard:
         self._orders = orders
         self._answers = answers
         self._heard = b""
+        self.notes: "List[str]" = []  # what it has to say before the end
 
     def fileno(self) -> int:
         """Readable when the outcome is there."""
@@ -46,17 +47,25 @@ class Guard:
     def outcome(self) -> "Optional[Dict[str, Any]]":
         """Read what is there: the outcome, `{"guard": "killed"}`, or None when there is more to come."""
         data = os.read(self._answers, 65536)
-        self._heard += data
-        if data and not self._heard.endswith(b"\n"):
+        lines = (self._heard + data).split(b"\n")
+        self._heard = lines.pop()
+        for line in lines:
+            said = dict(loads(line.decode()))
+            if "note" not in said:
+                os.waitpid(self.pid, 0)
+                return said
+            self.notes.append(said["note"])
+        if data:
             return None
         os.waitpid(self.pid, 0)
-        if self._heard.endswith(b"\n"):
-            return dict(loads(self._heard.decode()))
         return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
 
 
-def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str, not_ours: "Sequence[int]") -> Guard:
-    """Fork the guard, which starts the script; `not_ours` are descriptors that only the supervisor may hold."""
+def start(watch: "Callable[[int, Callable[[str], None]], Watch]", not_ours: "Sequence[int]") -> Guard:
+    """Fork the guard, which runs what `watch` makes of the pipe of its orders and of a way to say something.
+
+    `not_ours` are descriptors that only the supervisor may hold.
+    """
     orders, orders_end = os.pipe()
     answers_end, answers = os.pipe()
     pid = os.fork()
@@ -70,17 +79,29 @@ def start(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str,
         # When the whole tree is told to end (a shutdown), the script still gets its time from the supervisor.
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        outcome = _Watch(orders, argv, environ, work, log).run()
+
+        def tell(said: "Dict[str, Any]") -> None:
+            os.write(answers, dumps(said).encode() + b"\n")
+
+        outcome = watch(orders, lambda text: tell({"note": text})).run()
         if outcome is not None:
-            os.write(answers, dumps(outcome).encode() + b"\n")
+            tell(outcome)
     except BaseException:  # this process's boundary: tell where, then end without unwinding the supervisor's frames
         sys.excepthook(*sys.exc_info())
         os._exit(1)
     os._exit(0)
 
 
-class _Watch:
-    """The guard's own side: starts the script, waits, ends what is left."""
+class Watch:
+    """What the guard does: `run` starts the script, waits, and returns how it ended."""
+
+    def run(self) -> "Optional[Dict[str, Any]]":
+        """The outcome; None when nobody is left to hear of it."""
+        raise NotImplementedError
+
+
+class ProcessWatch(Watch):
+    """The guard's own side for a script that is a process here: starts it, waits, ends what is left."""
 
     def __init__(self, orders: int, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str) -> None:
         self._orders = orders
@@ -107,7 +128,7 @@ class _Watch:
         return reason or None
 
     def run(self) -> "Optional[Dict[str, Any]]":
-        """Wait for the script's end; None when nobody is left to hear of it."""
+        """Wait for the script's end."""
         if self._error is not None:
             os.waitpid(self._script, 0)
             return {"error": self._error}

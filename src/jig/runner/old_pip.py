@@ -45,7 +45,7 @@ def install_packages(build: "Build", uv: str, python: str, any_python: str) -> i
     command = [python, os.path.join(folder, "pip"), "install", "--no-compile", "--no-warn-script-location"]
     try:
         with build.step("pip"):
-            code = build.child(command + ["--progress-bar", "off", "-r", requirements], variables, hear)
+            code = build.inside(command + ["--progress-bar", "off", "-r", requirements], variables, hear)
     finally:
         log.end()
     lines = b"".join(heard).decode("utf-8", "replace").splitlines()
@@ -54,7 +54,8 @@ def install_packages(build: "Build", uv: str, python: str, any_python: str) -> i
         why = without_secrets(errors[-1]) if errors else "exit code %d" % code
         raise EnvironmentFailed("pip could not install the packages: %s (the full log is %s)" % (why, build.log_path))
     os.remove(requirements)
-    _point_at(os.path.join(build.folder, "bin"), build.folder, build.place)
+    if build.moves:
+        _point_at(os.path.join(build.folder, "bin"), build.folder, build.place)
     installed = [line for line in lines if line.startswith("Successfully installed ")]
     return len(installed[-1].split()) - 2 if installed else 0
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 _TRUE = ("y", "yes", "t", "true", "on", "1")
 _FALSE = ("n", "no", "f", "false", "off", "0")
-_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL")
+INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL")
 # Those of uv's variables that decide which packages, and which files of them, are installed.
 _FILES = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_EXCLUDE")
 _CHOICES = ("UV_FIND_LINKS", "UV_NO_INDEX", "UV_INDEX_STRATEGY", "UV_PRERELEASE", "UV_RESOLUTION", "UV_EXCLUDE_NEWER")
 _BUILDS = ("UV_NO_BINARY", "UV_NO_BINARY_PACKAGE", "UV_NO_BUILD", "UV_NO_BUILD_PACKAGE", "UV_TORCH_BACKEND")
-_DECIDING = _INDEXES + _FILES + _CHOICES + _BUILDS
+_DECIDING = INDEXES + _FILES + _CHOICES + _BUILDS
 
 
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/"
@@ -53,7 +53,7 @@ def uv_environment(environ: "Dict[str, str]", home_dir: str, options: "Sequence[
     chosen = any(line.startswith("index-strategy") for line in uv_settings(environ, home_dir))
     put(("UV_INDEX_STRATEGY",), "" if chosen else "unsafe-best-match")
     if asked.last("--index-url"):
-        for name in _INDEXES:
+        for name in INDEXES:
             result.pop(name, None)
         result["UV_DEFAULT_INDEX"] = asked.last("--index-url")
     for option, name in (("--extra-index-url", "UV_INDEX"), ("--trusted-host", "UV_INSECURE_HOST")):

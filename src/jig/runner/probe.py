@@ -1,10 +1,14 @@
-"""What a machine has: Python, GPUs, disk, Docker, and whether a run outlives the login that started it."""
+"""What a machine has: Python, GPUs, disk, Docker, and whether a run outlives the login that started it.
+
+With `container` in the request, what a container of that image, with those GPUs, would find there.
+"""
 
 import os
 import subprocess
 import sys
 
 from jig.runner.folder import Home
+from jig.runner.probe_engine import look
 from jig.runner.virtual_packages import machine_platform
 from jig.system import host_name
 
@@ -18,10 +22,11 @@ TIMEOUT_S = 5.0
 GPU_FIELDS = ("name", "uuid", "driver_version", "memory.total")
 
 
-def probe(home: Home) -> "Dict[str, Any]":
+def probe(home: Home, container: "Optional[Dict[str, str]]" = None) -> "Dict[str, Any]":
     """Everything in one answer; each question has a few seconds and may go unanswered."""
     disk = os.statvfs(_existing(home.path))
-    return {
+    engine = look(home.path, container)
+    found = {
         "host": host_name(),
         "platform": "%s %s" % (sys.platform, os.uname().machine),
         "python": ".".join(str(part) for part in sys.version_info[:3]),
@@ -30,10 +35,13 @@ def probe(home: Home) -> "Dict[str, Any]":
         "free_bytes": disk.f_bavail * disk.f_frsize,
         "writable": os.access(_existing(home.path), os.W_OK | os.X_OK),
         "gpus": gpus(),
-        "docker": docker(),
+        "docker": engine["docker"],
         "logout": logout(),
         "virtual": machine_platform()["virtual"],
     }
+    if container is not None:
+        found["engine"] = engine
+    return found
 
 
 def _existing(path: str) -> str:
@@ -58,15 +66,6 @@ def gpus() -> "List[Dict[str, str]]":
     said = _said("nvidia-smi", "--query-gpu=" + ",".join(GPU_FIELDS), "--format=csv,noheader")
     rows = [line.split(", ") for line in (said or "").splitlines()]
     return [dict(zip(GPU_FIELDS, row)) for row in rows if len(row) == len(GPU_FIELDS)]
-
-
-def docker() -> str:
-    """`usable`, `with sudo`, `not usable` or `absent`."""
-    if _said("docker", "--version") is None:
-        return "absent"
-    if _said("docker", "info") is not None:
-        return "usable"
-    return "with sudo" if _said("sudo", "-n", "docker", "info") is not None else "not usable"
 
 
 def logout() -> str:

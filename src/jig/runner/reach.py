@@ -12,17 +12,20 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List, Set, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 DEADLINE_S = 2.0
 PYPI, PYPI_FILES = "https://pypi.org/simple", "https://files.pythonhosted.org"
 _URL = re.compile(r"https?://[^\s\"'#]+")
 
 
-def out_of_reach(environment: "Dict[str, Any]", home: str) -> "Dict[str, Any]":
+def out_of_reach(
+    environment: "Dict[str, Any]", home: str, inside: "Optional[Callable[[], Dict[str, Any]]]" = None
+) -> "Dict[str, Any]":
     """What the client would have to fetch for us, and the hosts that do not answer; nothing when all of them do.
 
-    `conda` asks for the files of the records; `pip` says for which Python and which system wheels are wanted.
+    `conda` asks for the files of the records; `pip` says for which Python and which system wheels are wanted. `inside`
+    gives the facts of the image in which the environment will be, and is asked only when they are needed.
     """
     variables, pip = _pip_sources(environment)
     conda = [record["url"] for record in environment.get("records", [])]
@@ -31,10 +34,12 @@ def out_of_reach(environment: "Dict[str, Any]", home: str) -> "Dict[str, Any]":
     if any(place_of(url, variables) in gone for url in conda):
         question["conda"] = True
     if any(place_of(url, variables) in gone for url in pip):
-        python = _python_version(environment, home, variables)
+        facts = inside() if inside else {}
+        python = _python_inside(environment, facts) if inside else _python_version(environment, home, variables)
         if not python:  # the builder will say so
             return {}
-        question["pip"] = dict(about_system(), python=python)
+        system = about_system()
+        question["pip"] = dict(system, libc=facts.get("libc", system["libc"]), python=python)
     if question:
         question["hosts"] = sorted({host for host, _ in gone})
     return question
@@ -145,6 +150,42 @@ def _ends(pids: "List[int]", deadline_s: float) -> "Iterator[Tuple[int, bool]]":
                 pids.remove(pid)
                 yield pid, status == 0
         time.sleep(0.005)
+
+
+def _python_inside(environment: "Dict[str, Any]", facts: "Dict[str, Any]") -> str:
+    """The same for an environment in an image: its own Python where that will do, else the one that is asked for."""
+    wanted = environment["python"]
+    found = [str(record["version"]) for record in environment.get("records", []) if record["name"] == "python"]
+    if environment["kind"] != "conda":
+        found += [about["version"] for about in facts["pythons"].values() if fits(about["version"], wanted)]
+        found += [wanted] if re.match(r"\d+\.\d+(\.\d+)?$", wanted) else []
+    return found[0] if found else ""
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a version of Python is what uv is asked for: `3.11`, or conditions such as `>=3.9,<3.12`."""
+    have = [int(part) for part in re.findall(r"\d+", version)][:3]
+    for condition in wanted.split(",") if wanted else ():
+        found = re.match(r"(==|!=|>=|<=|~=|>|<|)(\d+(?:\.\d+)*)(\.\*)?$", condition.strip())
+        if not found:
+            return False
+        operator, given, star = found.groups()
+        parts = [int(part) for part in given.split(".")]
+        within = have[: len(parts) - (operator == "~=")] == parts[: len(parts) - (operator == "~=")]
+        same = within if star or not operator else have == (parts + [0, 0])[:3]
+        answers = {
+            "": same,
+            "==": same,
+            "!=": not same,
+            ">=": have >= parts,
+            "<=": have <= parts or have == (parts + [0, 0])[:3],
+            "~=": within and have >= parts,
+            ">": have > (parts + [0, 0])[:3],
+            "<": have < parts,
+        }
+        if not answers[operator]:
+            return False
+    return bool(have)
 
 
 def _python_version(environment: "Dict[str, Any]", home: str, variables: "Dict[str, str]") -> str:

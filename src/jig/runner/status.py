@@ -1,10 +1,11 @@
 """Asking about a run, and asking it to stop: the only ways back to it besides its files."""
 
 import os
+import sys
 import time
 
 from jig.runner import events, tree
-from jig.runner.folder import Home, RunFolder
+from jig.runner.folder import INSIDE, Home, RunFolder
 from jig.system import boot_id, end, host_name, lock
 
 TYPE_CHECKING = False
@@ -47,6 +48,10 @@ def status(home: Home, run_id: str) -> str:
 
 def _write_lost(folder: RunFolder, past: "List[Dict[str, Any]]") -> None:
     survivors = tree.end_carriers(folder.id)
+    if os.path.isdir(os.path.join(folder.path, INSIDE)) and sys.platform != "win32":
+        from jig.runner.container import sweep
+
+        sweep(folder.id)
     try:
         size = os.path.getsize(folder.log)
     except FileNotFoundError:

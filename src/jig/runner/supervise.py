@@ -15,7 +15,12 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Optional
+    from typing import Any, Callable, Dict, Optional
+
+    from jig.runner.container import Ready
+    from jig.runner.hold import Hold
+
+    WatchMaker = Callable[[int, Callable[[str], None]], guard.Watch]
 
 TICK_S = 1.0
 FULL_BYTES = 64 * 1024
@@ -30,6 +35,8 @@ class Supervisor:
         self._plan = taken.plan
         self._folder = taken.folder
         self._disk_was_full = False
+        self._running: "Dict[str, Any]" = {}  # what the event of that name tells
+        self._hold: "Optional[Hold]" = None  # for a run that is only a place for shells
         self._environment: "Optional[int]" = None  # open while we live: nobody removes what the script uses
         os.environ[tree.RUN_VARIABLE] = self._folder.id  # so that a program that builds the environment carries it too
         inherit_orphans()  # the guard does so too; this is for the case that the guard is killed
@@ -47,6 +54,8 @@ class Supervisor:
 
     def stopping(self) -> bool:
         """Whether somebody wants the run to end: the stop file is the wish, the signal only wakes us."""
+        if self._hold is not None:
+            self._hold.look()
         return self._told_to_end or os.path.exists(self._folder.stop)
 
     def run(self) -> None:
@@ -57,16 +66,10 @@ class Supervisor:
             self._lay_out()
             if self.stopping():
                 return self._end("canceled", reason="canceled")
-            python, self._environment = environment.ensure_held(
-                self._taken.request["environment"],
-                self._taken.home.path,
-                self._folder.prepare_log,
-                lambda text: write("note", text=text),
-                self.stopping,
-            )
+            ready = self._taken.container
+            watch = self._prepare_container(ready) if ready else self._prepare_process()
             self._taken.using.release()
-            outcome = self._run_script(python)
-            self._end_by(outcome)
+            self._end_by(self._run_script(watch))
         except environment.NotStarted as error:
             self._end("failed", reason="not-started", detail=str(error))
         except environment.EnvironmentFailed as error:
@@ -86,16 +89,46 @@ class Supervisor:
         manifest.lay_out(self._taken.entries, self._taken.store, self._folder.work)
         os.makedirs(self._folder.outputs, exist_ok=True)
 
-    def _run_script(self, python: str) -> "Dict[str, Any]":
-        argv = [python if word == "{python}" else word for word in self._plan["argv"]]
-        watcher = guard.start(
-            argv,
-            self._environ(python),
-            self._folder.work,
-            self._folder.log,
-            not_ours=(self._taken.lock, self._wake, self._wake_write),
+    def _prepare_process(self) -> "WatchMaker":
+        python, self._environment = environment.ensure_held(
+            self._taken.request["environment"],
+            self._taken.home.path,
+            self._folder.prepare_log,
+            self._note,
+            self.stopping,
         )
-        self._taken.events.write("running", argv=argv)
+        argv = [python if word == "{python}" else word for word in self._plan["argv"]]
+        environ = self._environ(python)
+        self._running = {"argv": argv}
+        return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log)
+
+    def _prepare_container(self, ready: "Ready") -> "WatchMaker":
+        from jig.runner import container, container_watch, image
+
+        home = self._taken.home.path
+        made = image.ensure(
+            ready.look,
+            home,
+            self._plan["container"],
+            self._taken.request["environment"],
+            self._folder.prepare_log,
+            self._note,
+            self.stopping,
+        )
+        setup = container.set_up(self._folder, self._taken.request, ready, made, home)
+        self._running = {"argv": setup.argv(), "image": made.id, "gpu": ready.way.name if ready.way else ""}
+        return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup)
+
+    def _note(self, text: str) -> None:
+        self._taken.events.write("note", text=text)
+
+    def _run_script(self, watch: "WatchMaker") -> "Dict[str, Any]":
+        if self._taken.request.get("hold"):
+            from jig.runner.hold import Hold
+
+            self._hold = Hold(self._taken.home, self._folder)
+        watcher = guard.start(watch, not_ours=(self._taken.lock, self._wake, self._wake_write))
+        self._taken.events.write("running", **self._running)
         grace_s = None
         while True:
             ready = select.select([watcher.fileno(), self._wake], [], [], TICK_S)[0]
@@ -107,7 +140,11 @@ class Supervisor:
             self._disk_was_full = self._disk_was_full or self._disk_full()
             if watcher.fileno() in ready:
                 outcome = watcher.outcome()
+                while watcher.notes:
+                    self._note(watcher.notes.pop(0))
                 if outcome is not None:
+                    if self._hold is not None:
+                        self._hold.close()
                     outcome["stopped"] = grace_s is not None
                     return outcome
 
@@ -119,21 +156,15 @@ class Supervisor:
         except OSError as error:
             self._taken.events.write("note", text="there is no share folder: %s" % error)
         environ = dict(os.environ)
-        environ["PYTHONUNBUFFERED"] = "1"
         kind = self._taken.request["environment"]["kind"]
         if kind != "user":  # the programs of the environment come first, as where a person has activated it
             programs = os.path.dirname(python)
             environ["PATH"] = programs + os.pathsep + environ.get("PATH", os.defpath)
             environ["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = os.path.dirname(programs)
-        environ.update(self._plan["variables"])
-        environ.update(self._taken.request.get("secrets", {}))
+        environ.update(script_variables(self._taken.request, share, self._folder.path))
         script_path = os.path.join(runner_root(), "script")
         before = environ.get("PYTHONPATH")
         environ["PYTHONPATH"] = before + os.pathsep + script_path if before else script_path
-        environ["AZUREML_NATIVE_SHARE_DIRECTORY"] = share.rstrip("/") + "/"
-        environ["JIG_RUN_DIR"] = self._folder.path
-        environ["JIG_PROJECT"] = self._plan["project"]
-        environ[tree.RUN_VARIABLE] = self._folder.id
         return environ
 
     def _grace_s(self) -> float:
@@ -159,9 +190,15 @@ class Supervisor:
             reason = "canceled" if os.path.exists(self._folder.stop) else "machine-shutdown"
             return self._end("canceled", reason=reason, exit_code=code, **fields)
         if outcome.get("guard") == "killed":
+            if self._taken.container:
+                from jig.runner.container import sweep
+
+                sweep(self._folder.id)
             return self._end("failed", reason="guard-killed", exit_code=137, **fields)
         if code == 0:
             return self._end("completed", reason="exited", exit_code=0, **fields)
+        if "engine" in outcome:
+            return self._end("failed", reason="engine-stopped", detail=outcome["engine"], exit_code=code, **fields)
         if outcome.get("out_of_memory"):
             return self._end("failed", reason="out-of-memory", exit_code=code, **fields)
         if self._disk_was_full or self._disk_full():
@@ -191,6 +228,20 @@ class Supervisor:
         import shutil
 
         shutil.rmtree(self._folder.path, ignore_errors=True)
+
+
+def script_variables(request: "Dict[str, Any]", share: str, run_folder: str) -> "Dict[str, str]":
+    """What every script is given, wherever it runs: the run configuration's variables, and ours."""
+    plan = request["plan"]
+    variables = {"PYTHONUNBUFFERED": "1"}
+    variables.update(plan["variables"])
+    variables.update(request.get("secrets", {}))
+    if share:
+        variables["AZUREML_NATIVE_SHARE_DIRECTORY"] = share.rstrip("/") + "/"
+    variables["JIG_RUN_DIR"] = run_folder
+    variables["JIG_PROJECT"] = plan["project"]
+    variables[tree.RUN_VARIABLE] = plan["run_id"]
+    return variables
 
 
 def _signal_name(number: int) -> str:

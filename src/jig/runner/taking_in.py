@@ -11,7 +11,9 @@ from jig.system import boot_id, host_name, lock, put_folder, reserve_space
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO, Dict, List, Tuple
+    from typing import Any, BinaryIO, Dict, List, Optional, Tuple
+
+    from jig.runner.container import Ready
 
 RESERVE_BYTES = 64 * 1024
 
@@ -19,7 +21,7 @@ RESERVE_BYTES = 64 * 1024
 class TakenIn:
     """A run whose folder stands, whose lock is held, and whose first event is written."""
 
-    __slots__ = ("entries", "events", "folder", "home", "lock", "plan", "request", "store", "using")
+    __slots__ = ("container", "entries", "events", "folder", "home", "lock", "plan", "request", "store", "using")
 
     def __init__(
         self,
@@ -29,7 +31,9 @@ class TakenIn:
         lock: int,
         writer: events.EventWriter,
         using: blobs.UsingBlobs,
+        container: "Optional[Ready]",
     ) -> None:
+        self.container = container
         self.home = home
         self.request = request
         self.plan = request["plan"]  # type: Dict[str, Any]
@@ -44,7 +48,9 @@ class TakenIn:
 def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> TakenIn:
     """Receive what is missing and set up the run folder; Refused leaves nothing behind."""
     wanted = request["environment"]
-    if not wanted.get("prepare", True) and not environment.is_prepared(wanted, home.path):
+    container = ask_engine(home, request["plan"].get("container"), wanted)
+    prepared = bool(container.look.image_id) if container else environment.is_prepared(wanted, home.path)
+    if not wanted.get("prepare", True) and not prepared:
         raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
     make_private(home.path)  # first of all: nobody else is to read what comes in
     store = blobs.BlobStore(home.blobs)
@@ -52,14 +58,30 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
     try:
         if request.get("offered"):
             _take_blobs(store, source)
-        get_ready(home, wanted, source, answers)
+        if not prepared:
+            get_ready(home, wanted, source, answers, container)
         extra = list(request["plan"].get("attachments", {}).values())
         entries = _receive(store, request["plan"]["snapshot"]["id"], extra, source, answers)
         held, writer = _stage(home, request["plan"])
     except BaseException:
         using.release()
         raise
-    return TakenIn(home, request, entries, held, writer, using)
+    return TakenIn(home, request, entries, held, writer, using, container)
+
+
+def ask_engine(home: Home, container: "Optional[Dict[str, Any]]", wanted: "Dict[str, Any]") -> "Optional[Ready]":
+    """What the machine's Docker engine has for a run in a container; Refused when it cannot be one."""
+    if not container or sys.platform == "win32":
+        return None
+    from jig.runner.container import get_ready
+    from jig.runner.engine import EngineFailed
+
+    try:
+        return get_ready(home.path, container, wanted)
+    except EngineFailed as error:
+        raise wire.Refused(error.reason, error.hint, code="engine-" + error.code)
+    except environment.EnvironmentFailed as error:
+        raise wire.Refused(error.reason)
 
 
 def _receive(
@@ -95,13 +117,19 @@ def _take_blobs(store: blobs.BlobStore, source: "BinaryIO") -> None:
         store.add(pieces, name)
 
 
-def get_ready(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> None:
+def get_ready(
+    home: Home,
+    wanted: "Dict[str, Any]",
+    source: "BinaryIO",
+    answers: "BinaryIO",
+    container: "Optional[Ready]" = None,
+) -> None:
     """What only the client can give for an environment that is to be built here, before it may leave.
 
     Programs that this machine lacks; the project's own packages; the conda packages that fit together on this machine,
     which the client finds out; and the files of all of them, where no index can be reached.
     """
-    if environment.is_prepared(wanted, home.path):
+    if wanted["kind"] == "user":
         return
     store = blobs.BlobStore(home.blobs)
     uv = "" if environment.has_uv(home.path) else _program("uv", wanted, store, source, answers)
@@ -114,17 +142,40 @@ def get_ready(home: Home, wanted: "Dict[str, Any]", source: "BinaryIO", answers:
         rattler = _program("rattler", wanted, store, source, answers) if lacks else ""
         if rattler:
             rattler_tool.keep_rattler(store, rattler, home.path)
-        if environment.needs_solving(wanted, home.path):
-            wire.write_answer(answers, {"solve": virtual_packages.machine_platform()})
+        if "records" not in wanted:
+            platform = _platform_inside(container, answers) if container else virtual_packages.machine_platform()
+            wire.write_answer(answers, {"solve": platform})
             wanted["records"] = wire.read_request(source)["solved"]
     _have(store, wanted.get("files", []), source, answers)
     if wanted.get("fetches") and sys.platform != "win32":
         from jig.runner.reach import out_of_reach
 
-        question = out_of_reach(wanted, home.path)
+        inside = (lambda: _image_facts(container, answers)) if container else None
+        question = out_of_reach(wanted, home.path, inside)
         if question:
             wanted["brought"] = _fetched(question, store, source, answers)
             wanted["brought_for"] = [kind for kind in ("conda", "pip") if kind in question]
+
+
+def _platform_inside(container: "Ready", answers: "BinaryIO") -> "Dict[str, Any]":
+    """What conda must know of the place where the packages will be."""
+    from jig.runner.virtual_packages import machine_platform
+
+    libc = _image_facts(container, answers)["libc"]
+    return machine_platform(libc, driver=bool(container.look.container.get("gpus")))
+
+
+def _image_facts(container: "Ready", answers: "BinaryIO") -> "Dict[str, Any]":
+    """What the base image has inside, which must be here for that."""
+    from jig.runner import image
+
+    def tell(text: str) -> None:
+        wire.write_answer(answers, {"note": text})
+
+    try:
+        return image.base_facts(container.look, tell)
+    except environment.EnvironmentFailed as error:
+        raise wire.Refused(error.reason)
 
 
 def _program(

@@ -53,11 +53,11 @@ def end_below(root: int, grace_s: float) -> "List[int]":
     return []
 
 
-def end_carriers(run_id: str) -> "List[int]":
+def end_carriers(run_id: str, variable: str = RUN_VARIABLE) -> "List[int]":
     """Kill whatever still carries the run's id in its environment; returns those that would not die."""
     start = time.monotonic()
     while True:
-        left = carriers(RUN_VARIABLE, run_id)
+        left = carriers(variable, run_id)
         if not left:
             return []
         ours = [pid for pid in left if kill(pid)]

@@ -12,9 +12,11 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence
+    from typing import Any, Callable, Dict, List, Optional, Sequence
 
     from jig.runner.env_build import Build
+
+    Run = Callable[[List[str], Dict[str, str], Callable[[bytes], None]], int]
 
 # Variables that would lead uv away from the folder that is being built.
 _MISLEADING = ("UV_PROJECT", "UV_SYSTEM_PYTHON", "UV_WORKING_DIR", "UV_WORKING_DIRECTORY")
@@ -26,12 +28,12 @@ def install(build: "Build") -> "Dict[str, Any]":
     python = build.environment["python"]
     goal = "an environment with Python %s" % python if python else "an environment"
     build.tell("making " + goal)
-    # Moved when it is whole, so its own programs must not know where they stand.
-    command = ["venv", "--relocatable"] + (["--python=" + python] if python else [])
+    # Where it is moved when it is whole its own programs must not know where they stand.
+    command = ["venv"] + (["--relocatable"] if build.moves else []) + (["--python=" + python] if python else [])
     with build.step("python"):
-        run_uv(build, [uv] + command + [build.folder], uv_variables(build), "make " + goal)
+        run_uv(build, [uv] + command + [build.folder], uv_variables(build), "make " + goal, build.inside)
     packages = install_packages(build, uv, os.path.join(build.folder, "bin", "python"))
-    return {"python": _version(build.folder), "packages": packages}
+    return {"python": _version(build.read("pyvenv.cfg")), "packages": packages}
 
 
 def install_packages(build: "Build", uv: str, python: str, step: str = "") -> int:
@@ -42,27 +44,32 @@ def install_packages(build: "Build", uv: str, python: str, step: str = "") -> in
     if not build.environment["requirements"]:
         return 0
     build.tell("resolving")
-    variables = uv_variables(build)
-    # A package that is built here may need programs that are in the environment.
-    variables["PATH"] = os.path.dirname(python) + os.pathsep + variables.get("PATH", os.defpath)
     requirements = write_requirements(build)
     # Not --compile-bytecode. For numpy, pandas, scikit-learn and matplotlib it takes 21 s on one core, 13 on two, 7 on
     # four, 3 on sixteen, and spares the first import 6 to 8 s, once; but it adds a third to each environment's size,
     # which no two of them share. UV_COMPILE_BYTECODE=1 on the machine asks for it.
     command = [uv, "pip", "install", "--python", python, "-r", requirements]
-    said = run_uv(build, command, variables, "install the packages")
+
+    def run(argv: "List[str]", variables: "Dict[str, str]", hear: "Callable[[bytes], None]") -> int:
+        # A package that is built here may need programs that are in the environment.
+        return build.inside(argv, variables, hear, os.path.dirname(python))
+
+    said = run_uv(build, command, uv_variables(build), "install the packages", run)
     build.steps += [(step + name, seconds) for name, seconds in said.steps]
     os.remove(requirements)
     return said.packages
 
 
-def fetch_tool(build: "Build", uv: str, python: str, requirement: str, folder: str) -> None:
+def fetch_tool(
+    build: "Build", uv: str, python: str, requirement: str, folder: str, more: "Sequence[str]" = ()
+) -> None:
     """Put a package that a build needs into a folder, from where this machine gets its packages."""
     brought = build.brought_wheels()
     lines = source_lines(brought) if brought else pip_settings.uv_lines(dict(os.environ), os.path.expanduser("~"))
     path = _write_lines(build, "tool.txt", lines + [requirement])
-    command = [uv, "pip", "install", "--python", python, "--target", folder, "--no-deps", "-r", path]
+    command = [uv, "pip", "install", "--python", python, "--target", folder, "--no-deps", "-r", path] + list(more)
     run_uv(build, command, uv_variables(build, own=False), "fetch " + requirement.replace("==", " "))
+    os.remove(path)
 
 
 def uv_variables(build: "Build", own: bool = True) -> "Dict[str, str]":
@@ -89,7 +96,7 @@ def write_requirements(build: "Build", indexes: "Sequence[str]" = ()) -> str:
         lines = source_lines(brought) + [_at_hand(line, brought) for line in lines]
     else:
         lines = list(indexes) + pip_settings.uv_lines(dict(os.environ), os.path.expanduser("~"), options) + lines
-    return _write_lines(build, "requirements.txt", lines)
+    return _write_lines(build, "requirements.txt", [build.seen(line) for line in lines])
 
 
 def _write_lines(build: "Build", name: str, lines: "List[str]") -> str:
@@ -129,8 +136,13 @@ def _file_url(path: str) -> str:
     return "file://" + pip_settings.file_url_path(path)
 
 
-def run_uv(build: "Build", argv: "List[str]", variables: "Dict[str, str]", purpose: str) -> Said:
-    """Run uv to its end, telling what it says on the way; raises EnvironmentFailed."""
+def run_uv(
+    build: "Build", argv: "List[str]", variables: "Dict[str, str]", purpose: str, run: "Optional[Run]" = None
+) -> Said:
+    """Run uv to its end, telling what it says on the way; raises EnvironmentFailed.
+
+    `run` is `build.inside` or the like where it is not to run on this machine itself.
+    """
     said, log = Said(build.tell, build.progress), Log(build.log)
 
     def hear(data: bytes) -> None:
@@ -138,7 +150,7 @@ def run_uv(build: "Build", argv: "List[str]", variables: "Dict[str, str]", purpo
         said.hear(data)
 
     try:
-        code = build.child(argv + ["--color", "never", "--no-progress"], variables, hear)
+        code = (run or build.child)(argv + ["--color", "never", "--no-progress"], variables, hear)
     finally:
         log.end()
     if code != 0:
@@ -147,9 +159,8 @@ def run_uv(build: "Build", argv: "List[str]", variables: "Dict[str, str]", purpo
     return said
 
 
-def _version(folder: str) -> str:
-    with open(os.path.join(folder, "pyvenv.cfg")) as file:
-        found = dict(line.split(" = ", 1) for line in file.read().splitlines() if " = " in line)
+def _version(pyvenv: str) -> str:
+    found = dict(line.split(" = ", 1) for line in pyvenv.splitlines() if " = " in line)
     return found.get("version_info", "")
 
 

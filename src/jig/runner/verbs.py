@@ -53,13 +53,18 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
     if verb == "probe" and sys.platform != "win32":
         from jig.runner.probe import probe
 
-        return {"probe": probe(home)}
+        return {"probe": probe(home, request.get("container"))}
+    if verb == "entrance" and sys.platform != "win32":
+        from jig.runner import shell
+
+        shell.find(home, request["run"], runner_root())
+        return {"entrance": True}
     if verb == "runs":
         return {"runs": collect.run_ids(home)}
     if verb == "settle":
         return {"settled": settle(request["name"])}
     if verb in ("environment", "environments", "platform", "prune"):
-        return about_environments(verb, home.path, request)
+        return about_environments(verb, home, request)
     if verb == "remove":
         return {"status": collect.remove_run(home, request["run"])}
     if verb == "collect":
@@ -69,18 +74,28 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
     raise wire.Refused("this runner does not know the verb %r" % verb)
 
 
-def about_environments(verb: str, home: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is built here, or could be."""
+def about_environments(verb: str, home: Home, request: "Dict[str, Any]") -> "Dict[str, Any]":
+    """What is built here, or could be: in folders and, for containers, in images."""
     from jig.runner import env_store, environment, virtual_packages
 
     if verb == "platform":
         return virtual_packages.machine_platform()
+    if sys.platform != "win32":
+        from jig.runner import image_store
+
+        if verb == "environments":
+            return image_store.add_images(home, env_store.listing(home.path))
+        if verb == "prune":
+            done = env_store.prune(home.path, request["older_than_s"], request["keep_bytes"])
+            return image_store.prune_images(home, request, done)
+        if request.get("container"):
+            return image_store.where(home.path, request["container"], request["environment"])
     if verb == "environments":
-        return {"environments": env_store.listing(home)}
+        return {"environments": env_store.listing(home.path)}
     if verb == "prune":
-        return env_store.prune(home, request["older_than_s"], request["keep_bytes"])
-    place = environment.find(request["environment"], home)
-    folder = place or environment.install_root(home, request["environment"])
+        return env_store.prune(home.path, request["older_than_s"], request["keep_bytes"])
+    place = environment.find(request["environment"], home.path)
+    folder = place or environment.install_root(home.path, request["environment"])
     return {"folder": folder, "prepared": bool(place), "bytes": env_store.size(place) if place else 0}
 
 
@@ -88,7 +103,7 @@ def prepare() -> None:
     """Build an environment now, telling each step."""
     from jig.runner import environment
     from jig.runner.blobs import BlobStore, UsingBlobs
-    from jig.runner.taking_in import get_ready
+    from jig.runner.taking_in import ask_engine, get_ready
 
     request = wire.read_request(sys.stdin.buffer)
     home = Home(expand_home(request.get("home")))
@@ -99,10 +114,20 @@ def prepare() -> None:
     log = os.path.join(home.path, "logs", os.path.basename(request["log"]))
     make_private(os.path.dirname(log))
     make_private(home.path)
+    wanted, box = request["environment"], request.get("container")
+    container = ask_engine(home, box, wanted)
+    prepared = bool(container.look.image_id) if container else environment.is_prepared(wanted, home.path)
     with UsingBlobs(BlobStore(home.blobs)):
-        get_ready(home, request["environment"], sys.stdin.buffer, sys.stdout.buffer)
+        if not prepared:
+            get_ready(home, wanted, sys.stdin.buffer, sys.stdout.buffer, container)
         try:
-            python = environment.ensure(request["environment"], home.path, log, tell)
+            if container and box and sys.platform != "win32":
+                from jig.runner import image
+
+                made = image.ensure(container.look, home.path, box, wanted, log, tell, lambda: False)
+                python = "%s in the image %s" % (made.python, made.tag or made.id)
+            else:
+                python = environment.ensure(wanted, home.path, log, tell)
         except (environment.EnvironmentFailed, environment.NotStarted) as error:
             raise wire.Refused(str(error), "" if log in str(error) else "the full log is %s" % log)
     wire.write_answer(sys.stdout.buffer, {"python": python})
@@ -150,6 +175,10 @@ def main(words: "List[str]") -> None:
     try:
         if verb == "supervise":
             supervise(words[1:])
+        elif verb == "shell" and sys.platform != "win32":
+            from jig.runner import shell
+
+            os._exit(shell.main(words[1]))
         elif verb in LONG:
             LONG[verb]()
         else:

@@ -7,7 +7,7 @@ from jig.runner.environment import libc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict
+    from typing import Any, Dict, Optional
 
 # conda's word for a processor, by the kernel's.
 _MACHINES = {"x86_64": "64", "amd64": "64", "i686": "32", "i586": "32", "armv7l": "armv7l", "arm64": "arm64"}
@@ -20,18 +20,21 @@ _LEVELS = (
 )
 
 
-def machine_platform() -> "Dict[str, Any]":
-    """The platform and the virtual packages of this machine, by name, as `version` or `version=build`."""
+def machine_platform(c_library: "Optional[str]" = None, driver: bool = True) -> "Dict[str, Any]":
+    """The platform and the virtual packages of this machine, by name, as `version` or `version=build`.
+
+    In a container the C library is another one, and without `driver` no GPU is to be seen.
+    """
     found = {"__unix": "0", "__archspec": "1=" + _level()}
     if sys.platform == "darwin":
         import platform
 
         found["__osx"] = platform.mac_ver()[0]
     elif sys.platform != "win32":
-        name, _, version = libc().partition(" ")
+        name, _, version = (libc() if c_library is None else c_library).partition(" ")
         found["__linux"] = _version(os.uname().release)
         found["__glibc"] = version if name == "glibc" else ""
-        found["__cuda"] = _cuda()
+        found["__cuda"] = _cuda() if driver else ""
     return {"platform": conda_platform(), "virtual": _overridden(found)}
 
 

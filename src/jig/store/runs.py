@@ -40,6 +40,7 @@ REASONS = {
     "machine-shutdown": "the machine asked jig to end",
     "supervisor-gone": "the run's supervisor was killed",
     "machine-restarted": "the machine was restarted",
+    "engine-stopped": "{detail}",
     "guard-killed": "the process that guards the script was killed",
     "internal-error": "jig itself failed: {detail}",
 }

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 else:
     Protocol = object  # `typing` costs 3 ms to import
 
-KINDS = {"local": "jig.targets.process", "remote": "jig.targets.process"}
+KINDS = {
+    "local": "jig.targets.process",
+    "remote": "jig.targets.process",
+    "localdocker": "jig.targets.container",
+    "remotedocker": "jig.targets.container",
+}
 
 
 class Ticket(Value):

@@ -30,6 +30,11 @@ def plan(
             f"{place} {why}, which this version of jig does not run yet",
             f"for a plain Python script write this line into aml_config/{config.name}.runconfig:  Framework: Python",
         )
+    if config.gpus is not None:
+        raise JigError(
+            f"aml_config/{config.name}.runconfig counts GPUs, which this version of jig does in containers only",
+            "remove the line `Gpus: …`: a plain process sees every GPU of its machine",
+        )
     return Plan(
         **ticket._asdict(),
         project=spec.project,
@@ -39,8 +44,7 @@ def plan(
         target_kind=spec.target.kind,
         script=spec.script,
         arguments=spec.arguments,
-        # The interpreter would take a name with a leading dash for an option of its own.
-        argv=(PYTHON, f"./{spec.script}" if spec.script.startswith("-") else spec.script, *spec.arguments),
+        argv=(PYTHON, *spec.words),
         snapshot=snapshot,
         environment=environment,
         variables=config.environment_variables,

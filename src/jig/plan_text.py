@@ -1,0 +1,115 @@
+"""A plan for a person to read: what `--dry-run` prints."""
+
+from __future__ import annotations
+
+from jig.plan import PYTHON, Container, Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Rows = list[tuple[str, str]]
+
+# What the machine fills in, in the order in which it stands in the command.
+FILLED_IN = {
+    "id": "the run's id",
+    "key": "a word for the jig home there, by which `clean` knows its own",
+    "shm": "half of the machine's memory: a limit, not taken",
+    "user": "--user UID:GID --group-add …: you, as you are there; nothing for an engine without root",
+    "network": "nothing; --network host where the engine has no bridge",
+    "gpus": "how that engine offers GPUs: --device nvidia.com/gpu=…, --gpus …, or --runtime=nvidia",
+    "run": "the run's folder there",
+    "share": "the share folder there",
+    "pack": "what jig brought there",
+    "cache": "compiled files of the image's packages",
+    "python": "the environment's interpreter",
+    "image": "the image's id",
+    "tag": "a hash of the base image, the environment and the settings of pip there",
+    "base": "the base image's id",
+    "uid": "who you are there",
+    "gid": "your group there",
+    "build": "the folder of the build there",
+    "uv": "the uv program there",
+    "downloads": "what uv has downloaded there before",
+}
+
+
+def render(plan: Plan, files: list[list[Any]]) -> str:
+    """The whole plan."""
+    rows: Rows = [
+        ("target", f"{plan.target} ({plan.target_kind})"),
+        ("run configuration", plan.run_config),
+        ("code", f"{plan.snapshot.files} files, {plan.snapshot.bytes:,} bytes, snapshot {plan.snapshot.id[:12]}"),
+    ]
+    if plan.origin.commit:
+        rows.append(("commit", plan.origin.commit + (" with uncommitted changes" if plan.origin.dirty else "")))
+    rows += _environment(plan)
+    rows.append(("command", _command(plan)))
+    rows += [("variable", f"{name}={value}") for name, value in plan.variables]
+    rows += [("variable", f"{name} (taken from this computer's environment)") for name in plan.client_variables]
+    rows.append(("share folder", plan.share))
+    rows.append(("record", "kept" if plan.tracked else "not kept (TrackedRun: false)"))
+    if plan.container is not None:
+        rows += _container(plan, plan.container)
+    return "".join(f"{name:<18} {text}".rstrip() + "\n" for name, text in rows) + _files(files)
+
+
+def _environment(plan: Plan) -> Rows:
+    environment = plan.environment
+    if environment.kind == "user":
+        whose = "the image's own" if plan.container else "your own"
+        return [("environment", f"{whose}: {environment.python}")]
+    rows = [("environment", f"{environment.kind}, fingerprint {environment.fingerprint}")]
+    if environment.kind == "conda":
+        rows += [("", f"channel {address}") for address in environment.channels]
+        rows += [("", line) for line in environment.packages]
+    else:
+        rows.append(("", f"python {environment.python or '(any)'}"))
+    return rows + [("", f"pip {line}") for line in environment.options + environment.requirements]
+
+
+def _command(plan: Plan) -> str:
+    import shlex
+
+    environment = plan.environment
+    interpreter = (environment.python if environment.kind == "user" else "") or "python"
+    return shlex.join(interpreter if word == PYTHON else word for word in plan.argv)
+
+
+def _container(plan: Plan, container: Container) -> Rows:
+    """The commands, in the order in which they are run, and a Dockerfile for who wants the image without jig."""
+    from jig.runner.image_text import commands, dockerfile
+
+    environment = plan.environment.to_json()
+    rows = [("image", container.base), ("gpus", container.gpus or "none")]
+    mounts = [word for mount in container.mounts for word in ("--mount", mount)] if container.shared else []
+    words: list[str] = []
+    for word in container.words:
+        words += mounts if word == "{mounts}" else [word]
+    steps = [*commands(container._asdict(), environment), ("to run", ["docker", "run", "--sig-proxy=false", *words])]
+    if not container.shared:
+        name = "jig-{id}"
+        steps[-1:] = [
+            ("to run", ["docker", "create", *words]),
+            ("", ["docker", "cp", "-", f"{name}:/"]),
+            ("", ["docker", "start", "--attach", "--interactive", name]),
+            ("", ["docker", "cp", f"{name}:/azureml-run/outputs", "-"]),
+        ]
+    steps.append(("after it", ["docker", "rm", "--force", "jig-{id}"]))
+    rows += [(when, " ".join(argv)) for when, argv in steps]
+    text = " ".join(" ".join(argv) for _, argv in steps)
+    filled = [(f"{{{name}}}", meaning) for name, meaning in FILLED_IN.items() if f"{{{name}}}" in text]
+    rows += [("filled in there", ""), *filled]
+    if environment["kind"] != "user":
+        rows.append(("Dockerfile", "for the same image without jig:"))
+        rows += [("", line) for line in dockerfile(container._asdict(), environment).splitlines()]
+    return rows
+
+
+def _files(files: list[list[Any]]) -> str:
+    lines = ["files\n"]
+    for entry in files:
+        size = f"{entry[3]:>12,}" if entry[0] == "f" else f"{'link' if entry[0] == 'l' else 'folder':>12}"
+        arrow = f" -> {entry[2]}" if entry[0] == "l" else ""
+        lines.append(f"  {size}  {entry[1]}{arrow}\n")
+    return "".join(lines)

@@ -1,0 +1,220 @@
+"""A run in a container: what its plan leaves to the machine is filled in here, and the guard is given what to start.
+
+The docker program is a child of the guard, in the script's place. Inside, `jig_init.py` is the first process. It takes
+its orders on stdin, and ends everything when stdin ends: a run whose owner is gone needs no engine to be ended.
+"""
+
+import os
+import sys
+
+from jig.runner import image, image_words
+from jig.runner.engine import Engine, EngineFailed, home_key
+from jig.runner.folder import INSIDE, RunFolder, runner_root
+from jig.runner.manifest import native
+
+assert sys.platform != "win32"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Sequence, Union
+
+    from jig.runner.engine_gpu import Way
+
+    Known = Dict[str, Union[str, List[str]]]
+
+RUN, WORK, SHARE, CACHE = "/jig/run", "/azureml-run", "/azureml-share", "/jig/pycache"
+SCRIPT_IMPORTS = "/jig/pack/script"
+HOME = "/jig/home"
+
+
+class Ready:
+    """What was found out while the run was taken in, so that nobody asks the engine twice."""
+
+    def __init__(self, look: image.Look, way: "Optional[Way]") -> None:
+        self.look = look
+        self.way = way
+
+
+def get_ready(home: str, container: "Dict[str, Any]", environment: "Dict[str, Any]") -> Ready:
+    """Ask the engine for the image, in one call, and for a GPU where one is wanted; raises EngineFailed."""
+    look = image.look(home, container, environment)
+    way = None
+    if container["gpus"]:
+        from jig.runner import engine_gpu
+
+        way = engine_gpu.choose(look.engine, home, container["gpus"])
+    return Ready(look, way)
+
+
+class Setup:
+    """All that the guard needs to start the container and to watch it."""
+
+    def __init__(
+        self, engine: Engine, folder: RunFolder, container: "Dict[str, Any]", known: "Known", home: str
+    ) -> None:
+        import time
+
+        self.engine = engine
+        self.folder = folder
+        self.home = home
+        self.began = time.time()
+        self.owner = (0, 0)
+        self.python = str(known["python"])
+        self.name = container_name(folder.id)
+        self.starter = engine  # another one where a GPU is given by another program
+        self.shared = bool(container["shared"])
+        self.orders = b""
+        self._container = container
+        self._known = known
+
+    def argv(self) -> "List[str]":
+        """The whole command, as the record tells it."""
+        return self.starter.argv("run" if self.shared else "create", *self.words())
+
+    def words(self) -> "List[str]":
+        """What docker is told after `run` or `create`."""
+        known = dict(self._known)
+        mounts = self._container["mounts"] if self.shared else ()
+        known["mounts"] = [word for mount in mounts for word in ("--mount", fill_mount(mount, known))]
+        return fill(self._container["words"], known)
+
+
+def container_name(run_id: str) -> str:
+    """The name of a run's container: the run's own id is in it, so that none is ever without an owner."""
+    return "jig-" + run_id
+
+
+def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: image.Image, home: str) -> Setup:
+    """Make the files that the container needs, and fill in what the plan left open."""
+    from jig.runner.supervise import script_variables
+
+    plan, kind = request["plan"], request["environment"]["kind"]
+    container, facts = plan["container"], ready.look.engine.facts(home)
+    uid, gid = (0, 0) if facts["rootless"] else (os.getuid(), os.getgid())
+    share = os.path.expanduser(plan["share"])
+    cache = os.path.join(home, "pycache", made.id.rpartition(":")[2][:32])
+    nonce = os.urandom(8).hex()
+    _make_files(folder, made.facts, uid, gid, nonce)
+    for path in (share, cache + WORK):  # where something is mounted in it docker would make a folder of root's
+        os.makedirs(path, exist_ok=True)
+    known: "Known" = {
+        "id": folder.id,
+        "key": home_key(home),
+        "run": folder.path,
+        "share": share.rstrip("/"),
+        "pack": runner_root(),
+        "cache": cache,
+        "image": made.id,
+        "python": made.python,
+        "shm": str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2),
+        "user": [] if facts["rootless"] else _user_words(uid, gid),
+        "network": [] if facts["bridge"] else ["--network", "host"],
+        "gpus": ready.way.options if ready.way else [],
+    }
+    setup = Setup(ready.look.engine, folder, container, known, home)
+    setup.owner = (uid, gid)
+    setup.shared = setup.shared and facts["sees"]
+    if ready.way is not None:
+        engine, way = ready.look.engine, ready.way
+        setup.starter = Engine(way.program or engine.program, engine.address, dict(engine.environ, **way.environ))
+    variables: "Dict[str, str]" = {
+        "HOME": HOME,
+        "USER": _user_name(uid),
+        "LOGNAME": _user_name(uid),
+        "PYTHONPYCACHEPREFIX": CACHE,
+        "{imports}": SCRIPT_IMPORTS,
+    }
+    if ready.way is not None:
+        from jig.runner.engine_gpu import NODES
+
+        variables["{gpu}"] = ":".join(NODES)  # of which init wants to see one: no run computes elsewhere silently
+    if made.prefix:
+        variables["{programs}"] = made.prefix + "/bin"
+        variables["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = made.prefix
+    variables.update(script_variables(request, SHARE if setup.shared else "", RUN))
+    argv = [made.python if word == "{python}" else word for word in plan["argv"]]
+    setup.orders = orders(nonce, WORK, argv, variables)
+    return setup
+
+
+def orders(nonce: str, work: str, argv: "Sequence[str]", variables: "Dict[str, str]") -> bytes:
+    """What init is told first; secrets go this way, so they are in no file and in nothing that the engine keeps."""
+    fields = [nonce.encode(), work.encode(), b"%d" % len(argv)] + [native(word) for word in argv]
+    fields += [native(name) + b"=" + native(value) for name, value in variables.items()]
+    data = b"".join(field + b"\0" for field in fields)
+    return b"%d\n" % len(data) + data
+
+
+def fill(words: "Sequence[str]", known: "Known") -> "List[str]":
+    """The words with what stands in braces filled in; a word that is nothing else may become several, or none."""
+    filled: "List[str]" = []
+    for word in words:
+        value = known.get(word[1:-1]) if word[:1] == "{" else None
+        if isinstance(value, list):
+            filled += value
+        else:
+            filled.append(_fill_word(word, known))
+    return filled
+
+
+def _fill_word(word: str, known: "Known") -> str:
+    text, rest = "", word
+    while True:
+        before, brace, rest = rest.partition("{")
+        text += before
+        if not brace:
+            return text
+        name, _, rest = rest.partition("}")
+        text += str(known[name])
+
+
+def fill_mount(mount: str, known: "Known") -> str:
+    """The value of `--mount` with what stands in braces filled in."""
+    return image_words.fields([_fill_word(field, known) for field in mount.split(",")])
+
+
+def _user_words(uid: int, gid: int) -> "List[str]":
+    words = ["--user", "%d:%d" % (uid, gid)]
+    for group in os.getgroups():
+        if group != gid:
+            words += ["--group-add", str(group)]
+    return words
+
+
+def _user_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return "user%d" % uid
+
+
+def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, nonce: str) -> None:
+    """The run's side of what is mounted: who the person is, and the proof that it is this folder."""
+    inside = os.path.join(folder.path, INSIDE)
+    for path in (inside, os.path.join(inside, "pycache"), os.path.join(folder.path, "home")):
+        os.makedirs(path, exist_ok=True)
+    name = _user_name(uid)
+    users = _without(facts["passwd"], name, uid) + ["%s:x:%d:%d::%s:/bin/sh" % (name, uid, gid, HOME)]
+    groups = facts["group"].splitlines()
+    if not any(line.split(":")[2:3] == [str(gid)] for line in groups):
+        groups.append("%s:x:%d:" % (name, gid))
+    for file_name, text in (("passwd", users), ("group", groups), ("nonce", [nonce])):
+        with open(os.path.join(inside, file_name), "w", errors="surrogateescape") as file:
+            file.write("\n".join(text) + ("" if file_name == "nonce" else "\n"))
+
+
+def _without(passwd: str, name: str, uid: int) -> "List[str]":
+    lines = [line for line in passwd.splitlines() if line]
+    return [line for line in lines if line.split(":")[0] != name and line.split(":")[2:3] != [str(uid)]]
+
+
+def sweep(run_id: str) -> None:
+    """Remove the container that a run has left; an engine that cannot be reached keeps it until somebody cleans."""
+    from jig.runner import engine
+
+    try:
+        engine.connect("rm", "--force", container_name(run_id), timeout_s=10.0)
+    except EngineFailed:
+        return

@@ -1,0 +1,58 @@
+"""Asking the engine about images over its socket: as `docker image inspect` does, without starting a program for it.
+
+The program takes 10 to 20 ms to start, and this question is on the path of every run. Where the engine is not reached by
+a socket of this machine that we may use, nothing is answered here, and the program asks.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import List, Optional, Sequence
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@")
+
+
+class Silent(Exception):
+    """The engine took the question and has not answered."""
+
+
+def ask_images(address: str, names: "Sequence[str]", timeout_s: float) -> "Optional[bytes]":
+    """What the engine says of each image that it has, a line of JSON each; None where the program must ask."""
+    path = address[len("unix://") :] if address.startswith("unix://") else ""
+    if not path or not os.access(path, os.R_OK | os.W_OK) or not all(_PLAIN.issuperset(name) for name in names):
+        return None
+    answers = []
+    for name in names:
+        try:
+            head, _, body = _get(path, "/images/%s/json" % name, timeout_s).partition(b"\r\n\r\n")
+        except Silent:
+            raise
+        except OSError:  # nobody listens: the program says so in words that we know
+            return None
+        status = head.split(b" ")[1:2]
+        if status == [b"200"]:
+            answers.append(body.strip().replace(b"\n", b" "))
+        elif status != [b"404"]:
+            return None
+    return b"\n".join(answers)
+
+
+def _get(path: str, place: str, timeout_s: float) -> bytes:
+    import _socket  # the C module alone: `socket` takes 5 ms to import
+
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout_s)
+        connection.connect(path)
+        connection.sendall(("GET %s HTTP/1.0\r\nHost: docker\r\n\r\n" % place).encode())
+        heard: "List[bytes]" = []
+        while True:
+            data = connection.recv(65536)
+            if not data:
+                return b"".join(heard)
+            heard.append(data)
+    except _socket.timeout:
+        raise Silent
+    finally:
+        connection.close()

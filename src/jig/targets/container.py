@@ -1,0 +1,70 @@
+"""In a container of the machine's Docker engine, with the run's environment as a layer on the base image."""
+
+from __future__ import annotations
+
+from jig.environments import Environment
+from jig.errors import JigError
+from jig.plan import Container, Origin, Plan, SnapshotRef
+from jig.project import ComputeTarget, RunConfig
+from jig.spec import RunSpec
+from jig.targets import Ticket, process
+
+# Where things are inside.
+RUN, HOME, PACK, CACHE = "/jig/run", "/jig/home", "/jig/pack", "/jig/pycache"
+WORK, SHARE = "/azureml-run", "/azureml-share"
+INIT = f"{PACK}/script/jig_init.py"
+# What stands in braces only the machine knows: who the person is there, where the run is, how a GPU is asked for.
+MOUNTS = (
+    f"type=bind,src={{run}},dst={RUN}",
+    f"type=bind,src={{run}}/work,dst={WORK}",
+    f"type=bind,src={{run}}/home,dst={HOME}",
+    f"type=bind,src={{share}},dst={SHARE}",
+    f"type=bind,src={{pack}},dst={PACK},readonly",
+    "type=bind,src={run}/inside/passwd,dst=/etc/passwd,readonly",
+    "type=bind,src={run}/inside/group,dst=/etc/group,readonly",
+    # Compiled files of the image's packages are kept from run to run, those of the run's own code are not.
+    f"type=bind,src={{cache}},dst={CACHE}",
+    f"type=bind,src={{run}}/inside/pycache,dst={CACHE}{WORK}",
+)
+WORDS = (
+    *("--interactive", "--name", "jig-{id}", "--label", "jig.run={id}", "--label", "jig.home={key}"),
+    *("--env", "JIG_RUN_ID={id}", "--log-driver", "none", "--workdir", WORK, "--shm-size", "{shm}"),
+    *("{user}", "{network}", "{gpus}", "{mounts}"),
+    *("--entrypoint", "{python}", "{image}", "-I", "-S", INIT, RUN),
+)
+
+
+def plan(
+    spec: RunSpec,
+    snapshot: SnapshotRef,
+    environment: Environment,
+    ticket: Ticket,
+    origin: Origin,
+    attachments: tuple[tuple[str, str], ...],
+) -> Plan:
+    """The plan of a process, put into a container."""
+    container = of(spec.target, spec.run_config)
+    plain = spec._replace(run_config=spec.run_config._replace(gpus=None))
+    return process.plan(plain, snapshot, environment, ticket, origin, attachments)._replace(container=container)
+
+
+def of(target: ComputeTarget, config: RunConfig) -> Container:
+    """The container that runs of this configuration are put into."""
+    if not target.base_docker_image:
+        raise JigError(
+            f"aml_config/{target.name}.compute names no image to run in",
+            "add a line such as  baseDockerImage: python:3.11",
+        )
+    return Container(
+        base=target.base_docker_image,
+        gpus=_gpus(target, config),
+        shared=target.shared_volumes is not False,
+        mounts=MOUNTS,
+        words=WORDS,
+    )
+
+
+def _gpus(target: ComputeTarget, config: RunConfig) -> str:
+    if config.gpus is None:
+        return "all" if target.nvidia_docker else ""
+    return str(config.gpus) if config.gpus else ""
