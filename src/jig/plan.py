@@ -30,7 +30,7 @@ class Origin(Value):
 
 
 class Container(Value):
-    """What a run's container is made of. `words` are what docker is told after `run`; braces hold what the machine knows."""
+    """What a run's container is made of. `words` are those after `docker run`; braces hold what the machine knows."""
 
     base: str
     gpus: str = ""  # none, `all`, or how many

@@ -16,7 +16,7 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Sequence, Union
+    from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
     from jig.runner.engine_gpu import Way
 
@@ -33,6 +33,10 @@ class Ready:
     def __init__(self, look: image.Look, way: "Optional[Way]") -> None:
         self.look = look
         self.way = way
+
+    def base_facts(self, tell: "Callable[[str], None]") -> "Dict[str, Any]":
+        """What the base image has inside; it is pulled for that where it is missing."""
+        return image.base_facts(self.look, tell)
 
 
 def get_ready(home: str, container: "Dict[str, Any]", environment: "Dict[str, Any]") -> Ready:

@@ -7,12 +7,12 @@ import contextlib
 import os
 import sys
 
+assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
+
 from jig.runner.container import HOME, RUN, WORK, Setup
 from jig.runner.engine import EngineFailed, explain
 from jig.runner.folder import INSIDE, runner_root
 from jig.runner.tail import is_kept
-
-assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ import select
 import sys
 import time
 
+assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
+
 from jig.runner import tree
 from jig.runner.container import Setup
 from jig.runner.engine import EngineFailed, explain
@@ -17,8 +19,6 @@ from jig.runner.guard import Watch
 from jig.runner.quick_json import loads
 from jig.system import carriers, end, lock
 from jig.system import quick_signal as signal
-
-assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,10 +1,13 @@
 """Asking the engine about images over its socket: as `docker image inspect` does, without starting a program for it.
 
-The program takes 10 to 20 ms to start, and this question is on the path of every run. Where the engine is not reached by
-a socket of this machine that we may use, nothing is answered here, and the program asks.
+The program takes 10 to 20 ms to start, and this question is on the path of every run. Where the engine is not reached
+by a socket of this machine that we may use, nothing is answered here, and the program asks.
 """
 
 import os
+import sys
+
+assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,12 @@ No builder of the engine's takes part: a container is made, a shell in it is tol
 is committed.
 """
 
+import contextlib
 import os
 import sys
+import time
+
+assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
 
 from jig.runner import image, image_facts, image_places, image_settings, image_words, pip_settings, static_uv, uv_build
 from jig.runner.engine import EngineFailed, explain, home_key
@@ -13,18 +17,21 @@ from jig.runner.env_build import Build, carry_out
 from jig.runner.environment import EnvironmentFailed
 from jig.runner.image_places import Places
 from jig.runner.image_shell import Shell, ShellEnded
-from jig.runner.image_ways import ENGINE_S, Copied, Mounted
-from jig.runner.image_words import BUILD, BUILD_LABEL, CACHE, ENVIRONMENTS, HOST_NETWORK, UV
+from jig.runner.image_ways import Copied, Mounted
+from jig.runner.image_words import BUILD, BUILD_LABEL, CACHE, ENVIRONMENTS, HOME_LABEL, HOST_NETWORK, UV
 from jig.runner.tree import RUN_VARIABLE
-
-assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional
+    from typing import Any, Callable, Dict, Iterator, List, Optional
 
     from jig.runner.image import Look
 
+ENGINE_S = 300.0  # a disk may be slow, and an image large
+COMMIT_S = 3600.0
+REMOVE_S = 30.0  # the engine goes on with it when nobody waits any more
+SLOW = "the Docker engine has not answered for minutes while the environment was built"
+SLOW_HINT = "when `docker info` does not answer either, `sudo systemctl restart docker`"
 COPIED = "the Docker engine does not see this machine's folders: what the build needs is copied"
 _UV_RUNS = "(%s --version) >/dev/null 2>&1" % UV
 
@@ -60,6 +67,7 @@ class ImageBuild(Build):
         self._uv = ""
         self._places = Places()
         self._way: "Optional[Mounted]" = None
+        self._late_s = 0.0  # when the engine has had its time; 0 while it is not waited for
 
     def stands(self) -> bool:
         """Whether the image is there: another process may have built it meanwhile."""
@@ -74,10 +82,11 @@ class ImageBuild(Build):
     def sweep(self) -> None:
         """Remove what killed builds of this image have left, also in the engine."""
         super().sweep()
-        mark = "label=%s=%s" % (BUILD_LABEL, self.found.name)
-        left = self._engine.need("ps", "--all", "--quiet", "--no-trunc", "--filter", mark)
+        marks = (BUILD_LABEL, self.found.name), (HOME_LABEL, home_key(self.home))
+        filters = [word for mark in marks for word in ("--filter", "label=%s=%s" % mark)]
+        left = self._engine.need("ps", "--all", "--quiet", "--no-trunc", *filters)
         for container in left.decode().split():  # whoever made it held this lock, and is dead
-            self._engine.call(*image_words.remove(container), timeout_s=ENGINE_S)
+            self._engine.call(*image_words.remove(container), timeout_s=REMOVE_S)
 
     def clear(self) -> None:
         """Leave nothing behind but the image."""
@@ -93,7 +102,7 @@ class ImageBuild(Build):
             self._shell.close()
             self._shell = None
         if self._container:
-            self._engine.call(*image_words.remove(self._container), timeout_s=ENGINE_S)
+            self._engine.call(*image_words.remove(self._container), timeout_s=REMOVE_S)
             self._container = ""
 
     def seen(self, text: str) -> str:
@@ -132,7 +141,7 @@ class ImageBuild(Build):
             self._gather()
             kind = Mounted if facts["sees"] else Copied
             while True:
-                self._way = kind(self._engine, self._places, self.staging, user)
+                self._way = kind(self._do, self._places, self.staging, user)
                 try:
                     self._create(user)
                     self._shell = self._start()
@@ -173,18 +182,18 @@ class ImageBuild(Build):
         image_settings.lay_out(self.staging, self.seen)
 
     def _create(self, user: str) -> None:
-        name = "jig-build-%s-%d" % (self.found.name, os.getpid())
+        name = "jig-build-%s-%s-%d" % (self.found.name, home_key(self.home)[:4], os.getpid())
         env = dict(pair.partition("=")[::2] for pair in self._config().get("Env") or ())
         options = image_settings.no_proxies(env, sudo=self._engine.program[0] == "sudo")
         options += self._way.words() if self._way else []
+        about = (name, self.found.name, home_key(self.home), user or "0:0")
         self._container = name
-        for network in (HOST_NETWORK, "--network=default"):
-            about = (name, self.found.name, home_key(self.home), user or "0:0")
-            said = self._engine.call(*image_words.create(*about, options=options + [network], base=self.found.base_id))
-            if "user namespaces" not in said.err:  # an engine that has them does not share this machine's network
-                break
-        if said.code:
-            raise explain(said.err)
+        try:
+            self._do(*image_words.create(*about, options=options + [HOST_NETWORK], base=self.found.base_id))
+        except EngineFailed as error:  # an engine with user namespaces does not share this machine's network
+            if "user namespaces" not in error.reason:
+                raise
+            self._do(*image_words.create(*about, options=options, base=self.found.base_id))
         if self._way:
             self._way.created(name)
 
@@ -194,7 +203,11 @@ class ImageBuild(Build):
         heard: "List[bytes]" = []
         known = image_facts.read(self.home, self.found.base_id)
         try:
-            shell.script("true" if known else image_facts.SCRIPT, heard.append)
+            with self._limit(ENGINE_S):
+                shell.script("true" if known else image_facts.SCRIPT, heard.append)
+        except EngineFailed:
+            shell.close()
+            raise
         except ShellEnded as ended:
             shell.close()
             failed = explain(str(ended))
@@ -250,25 +263,43 @@ class ImageBuild(Build):
         }
         user = self._config().get("User") or "root"
         with self.step("commit"):
-            image_id = self._commit(image_words.commit(self._container, self.found.tag, labels, user))
+            said = self._do(*image_words.commit(self._container, self.found.tag, labels, user), limit_s=COMMIT_S)
+        image_id = said.strip().splitlines()[-1]
         facts = image_facts.read(self.home, self.found.base_id)
         image_facts.keep(self.home, image_id, self._config(), facts)
         self.found.image_id, self.found.python = image_id, python
         self._remove_soon()
         if self.found.replaced:  # refused where a container still uses it
-            self._engine.call("rmi", self.found.replaced, timeout_s=ENGINE_S)
+            self._engine.call("rmi", self.found.replaced, timeout_s=REMOVE_S)
 
     def _config(self) -> "Dict[str, Any]":
         """The settings of the base image."""
         return self.found.config.get("Config") or {}
 
-    def _commit(self, words: "List[str]") -> str:
+    def _do(self, *words: str, limit_s: float = ENGINE_S) -> str:
+        """Have the engine do something that may take long, and can be given up; returns what is printed."""
         heard: "List[bytes]" = []
-        code = self.child(self._engine.argv(*words), self._environ(), heard.append)
+        with self._limit(limit_s):
+            code = self.child(self._engine.argv(*words), self._environ(), heard.append)
         text = b"".join(heard).decode("utf-8", "replace")
         if code:
             raise explain(text)
-        return text.strip().splitlines()[-1]
+        return text
+
+    @contextlib.contextmanager
+    def _limit(self, limit_s: float) -> "Iterator[None]":
+        """An engine that hangs ends no call by itself."""
+        self._late_s = time.monotonic() + limit_s
+        try:
+            yield
+        finally:
+            self._late_s = 0.0
+
+    def stop_if_asked(self) -> None:
+        """Give up when somebody wants that, or when the engine takes too long."""
+        super().stop_if_asked()
+        if self._late_s and time.monotonic() > self._late_s:
+            raise EngineFailed(SLOW, SLOW_HINT, "timeout")
 
     def _remove_soon(self) -> None:
         """Have the container removed without waiting for it, which would take half a second."""

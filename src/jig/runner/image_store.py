@@ -5,12 +5,15 @@ labels, so ours are those that bear jig's own comment too; and a name that a per
 """
 
 import os
+import sys
 import time
 
 from jig.runner.engine import EngineFailed, connect, explain, home_key
 from jig.runner.folder import Home
 from jig.runner.image_words import BUILD_LABEL, ENVIRONMENT_LABEL, HOME_LABEL, REPOSITORY
 from jig.runner.quick_json import loads
+
+assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,13 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Dict, List
 
-    from jig.runner.engine import Engine
     from jig.runner.image_places import Places
     from jig.runner.image_shell import Shell
 
     Log = Callable[[bytes], None]
-
-ENGINE_S = 600.0  # a disk may be slow, and an image large
+    Do = Callable[..., str]  # has the engine do something
 
 
 class Mounted:
@@ -28,8 +26,8 @@ class Mounted:
         "UV_PYTHON_CACHE_DIR": CACHE + "/pythons",
     }
 
-    def __init__(self, engine: "Engine", places: "Places", staging: str, user: str) -> None:
-        self._engine = engine
+    def __init__(self, do: "Do", places: "Places", staging: str, user: str) -> None:
+        self._do = do
         self._places = places
         self._staging = staging
         self._user = user  # `uid:gid`; empty where root inside is this person
@@ -51,7 +49,7 @@ class Mounted:
         make = "mkdir -p %s" % ENVIRONMENTS
         if self._user:
             make += " && chown %s %s" % (self._user, ENVIRONMENTS)
-            self._engine.need("exec", "--user", "0:0", container, "/bin/sh", "-c", make)
+            self._do("exec", "--user", "0:0", container, "/bin/sh", "-c", make)
         else:
             shell.script(make, log)
         if os.path.isdir(self._staging + linked):
@@ -70,8 +68,8 @@ class Copied(Mounted):
 
     variables: "Dict[str, str]" = {}
 
-    def __init__(self, engine: "Engine", places: "Places", staging: str, user: str) -> None:
-        super().__init__(engine, places, staging, user)
+    def __init__(self, do: "Do", places: "Places", staging: str, user: str) -> None:
+        super().__init__(do, places, staging, user)
         self._brought: "Dict[str, int]" = {}
 
     def words(self) -> "List[str]":
@@ -94,7 +92,7 @@ class Copied(Mounted):
                 self._copy(path, "%s:%s" % (container, inside))
 
     def _copy(self, source: str, target: str) -> None:
-        self._engine.need("cp", "--follow-link", source, target, timeout_s=ENGINE_S)
+        self._do("cp", "--follow-link", source, target)
 
     def started(self, container: str, shell: "Shell", linked: str, log: "Log") -> bool:
         """It is all there already."""

@@ -14,8 +14,8 @@ TOP = "/jig"
 BUILD, CACHE, UV = TOP + "/build", TOP + "/cache", TOP + "/uv"
 HOST_NETWORK = "--network=host"  # an index or a proxy that the machine reaches, its own included, is reached inside
 
-# A shell that does as it is told on stdin; at the end of that everything in the container ends, whatever it does.
-SHELL = "{ while IFS= read -r line; do printf '%s\\n' \"$line\"; done; kill -9 -1; } | /bin/sh"
+# A shell that does as it is told on stdin; at the end of that everything ends, where all processes are the container's.
+SHELL = "{ while IFS= read -r line; do printf '%s\\n' \"$line\"; done; [ $$ = 1 ] && kill -9 -1; } | /bin/sh"
 
 
 def look(base: str, tag: str) -> "List[str]":

@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 
+assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
+
 from jig.runner.folder import Home
 from jig.runner.probe_engine import look
 from jig.runner.virtual_packages import machine_platform
 from jig.system import host_name
-
-assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,8 +1,11 @@
 """What a machine has for containers: whether an engine answers and how, and what a run in a container would find."""
 
 import os
+import sys
 
 from jig.runner.engine import EngineFailed, connect, explain
+
+assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

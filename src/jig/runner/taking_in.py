@@ -13,7 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, Dict, List, Optional, Tuple
 
-    from jig.runner.container import Ready
+    if sys.platform != "win32":
+        from jig.runner.container import Ready
+    else:
+        Ready = Any
 
 RESERVE_BYTES = 64 * 1024
 
@@ -71,17 +74,19 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
 
 def ask_engine(home: Home, container: "Optional[Dict[str, Any]]", wanted: "Dict[str, Any]") -> "Optional[Ready]":
     """What the machine's Docker engine has for a run in a container; Refused when it cannot be one."""
-    if not container or sys.platform == "win32":
+    if not container:
         return None
-    from jig.runner.container import get_ready
-    from jig.runner.engine import EngineFailed
+    if sys.platform != "win32":
+        from jig.runner.container import get_ready
+        from jig.runner.engine import EngineFailed
 
-    try:
-        return get_ready(home.path, container, wanted)
-    except EngineFailed as error:
-        raise wire.Refused(error.reason, error.hint, code="engine-" + error.code)
-    except environment.EnvironmentFailed as error:
-        raise wire.Refused(error.reason)
+        try:
+            return get_ready(home.path, container, wanted)
+        except EngineFailed as error:
+            raise wire.Refused(error.reason, error.hint, code="engine-" + error.code)
+        except environment.EnvironmentFailed as error:
+            raise wire.Refused(error.reason)
+    raise wire.Refused("containers are not started on Windows itself", "submit to another machine, or inside WSL")
 
 
 def _receive(
@@ -167,13 +172,12 @@ def _platform_inside(container: "Ready", answers: "BinaryIO") -> "Dict[str, Any]
 
 def _image_facts(container: "Ready", answers: "BinaryIO") -> "Dict[str, Any]":
     """What the base image has inside, which must be here for that."""
-    from jig.runner import image
 
     def tell(text: str) -> None:
         wire.write_answer(answers, {"note": text})
 
     try:
-        return image.base_facts(container.look, tell)
+        return dict(container.base_facts(tell))
     except environment.EnvironmentFailed as error:
         raise wire.Refused(error.reason)
 

@@ -60,9 +60,7 @@ def install_packages(build: "Build", uv: str, python: str, step: str = "") -> in
     return said.packages
 
 
-def fetch_tool(
-    build: "Build", uv: str, python: str, requirement: str, folder: str, more: "Sequence[str]" = ()
-) -> None:
+def fetch_tool(build: "Build", uv: str, python: str, requirement: str, folder: str, more: "Sequence[str]" = ()) -> None:
     """Put a package that a build needs into a folder, from where this machine gets its packages."""
     brought = build.brought_wheels()
     lines = source_lines(brought) if brought else pip_settings.uv_lines(dict(os.environ), os.path.expanduser("~"))

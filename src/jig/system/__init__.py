@@ -6,86 +6,8 @@ Every module offers the same names. Linux is where they are proven; the document
 import sys
 
 if sys.platform == "win32":
-    from jig.system.windows import (
-        boot_id,
-        carriers,
-        close_inherited,
-        command_line,
-        descendants,
-        detach,
-        end,
-        end_with,
-        host_name,
-        inherit_orphans,
-        is_network_disk,
-        kill,
-        lock,
-        oom_kills,
-        pid_exists,
-        put_folder,
-        reap,
-        reserve_space,
-    )
+    from jig.system.windows import *
 elif sys.platform == "darwin":
-    from jig.system.darwin import (
-        boot_id,
-        carriers,
-        close_inherited,
-        command_line,
-        descendants,
-        detach,
-        end,
-        end_with,
-        host_name,
-        inherit_orphans,
-        is_network_disk,
-        kill,
-        lock,
-        oom_kills,
-        pid_exists,
-        put_folder,
-        reap,
-        reserve_space,
-    )
+    from jig.system.darwin import *
 else:
-    from jig.system.linux import (
-        boot_id,
-        carriers,
-        close_inherited,
-        command_line,
-        descendants,
-        detach,
-        end,
-        end_with,
-        host_name,
-        inherit_orphans,
-        is_network_disk,
-        kill,
-        lock,
-        oom_kills,
-        pid_exists,
-        put_folder,
-        reap,
-        reserve_space,
-    )
-
-__all__ = [
-    "boot_id",
-    "carriers",
-    "close_inherited",
-    "command_line",
-    "descendants",
-    "detach",
-    "end",
-    "end_with",
-    "host_name",
-    "inherit_orphans",
-    "is_network_disk",
-    "kill",
-    "lock",
-    "oom_kills",
-    "pid_exists",
-    "put_folder",
-    "reap",
-    "reserve_space",
-]
+    from jig.system.linux import *

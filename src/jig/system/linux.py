@@ -6,44 +6,11 @@ import sys
 assert sys.platform != "win32"  # before the import, so that the type checker leaves all of this out on Windows
 
 from jig.system import quick_signal as signal
-from jig.system.posix import (
-    below,
-    close_inherited,
-    detach,
-    end,
-    host_name,
-    kill,
-    lock,
-    pid_exists,
-    put_folder,
-    reap,
-    reserve_space,
-)
+from jig.system.posix import *
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Dict, List, Optional
-
-__all__ = [
-    "boot_id",
-    "carriers",
-    "close_inherited",
-    "command_line",
-    "descendants",
-    "detach",
-    "end",
-    "end_with",
-    "host_name",
-    "inherit_orphans",
-    "is_network_disk",
-    "kill",
-    "lock",
-    "oom_kills",
-    "pid_exists",
-    "put_folder",
-    "reap",
-    "reserve_space",
-]
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

@@ -112,7 +112,7 @@ def test_the_commands() -> None:
         "'LABEL jig.base={base} jig.build= jig.environment=ab12 jig.home={key} "
         "jig.python=/azureml-envs/{tag}/bin/python'"
     )
-    shell = "'{ while IFS= read -r line; do printf '\"'\"'%s\\n'\"'\"' \"$line\"; done; kill -9 -1; } | /bin/sh'"
+    shell = "'{ while IFS= read -r line; do printf '\"'\"'%s\\n'\"'\"' \"$line\"; done; [ $$ = 1 ] && kill -9 -1; } | /bin/sh'"
     assert [(when, " ".join(argv)) for when, argv in commands(BOX, wanted("numpy", python="3.11"))] == [
         ("to look", "docker image inspect --format '{{json .}}' python:3.11 jig-env:{tag}"),
         ("if it is missing", "docker pull python:3.11"),
