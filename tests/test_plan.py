@@ -10,7 +10,7 @@ from jig.plan import Origin, Plan, SnapshotRef
 from jig.plan_text import render
 from jig.project import Project
 from jig.spec import RunSpec, command_line
-from jig.targets import KINDS, Ticket, for_kind
+from jig.targets import KINDS, Given, Ticket, for_kind
 
 TICKET = Ticket("proj_1", 7, 1700000000.5, "ada", "outer_1")
 SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
@@ -26,7 +26,8 @@ def spec(project, *, script="train.py", arguments=(), config="local"):
 def plan(project, **asked):
     wanted = spec(project, **asked)
     origin = Origin("c0ffee", "main", True)
-    return for_kind(wanted.target).plan(wanted, SNAPSHOT, USER, TICKET, origin, (("uncommitted.diff", "cd" * 32),))
+    given = Given(wanted, SNAPSHOT, USER, TICKET, origin, (("uncommitted.diff", "cd" * 32),))
+    return for_kind(wanted.target).plan(given)
 
 
 def test_the_plan_of_a_local_run(project):

@@ -305,7 +305,8 @@ def _freeze(
     reference = SnapshotRef(frozen.id, frozen.files, frozen.bytes)
 
     def plan_with(ticket: targets.Ticket) -> Plan:
-        return target.plan(spec, reference, decided.environment.shown(), ticket, origin, attachments)
+        given = targets.Given(spec, reference, decided.environment.shown(), ticket, origin, attachments)
+        return target.plan(given)
 
     return frozen, plan_with
 

@@ -8,7 +8,7 @@ import pytest
 from jig import environments, machines, targets
 from jig.environments import Environment
 from jig.machines import Refusal
-from jig.plan import Origin, Plan, SnapshotRef
+from jig.plan import Plan, SnapshotRef
 from jig.project import CondaSpec, Project, Requirement
 from jig.runner.folder import Home
 from jig.spec import RunSpec
@@ -158,7 +158,7 @@ def _plan(target, project, snapshot: SnapshotRef) -> Plan:
     spec = RunSpec(found.name, found.root, found.run_config("local"), target, "a.py", ())
     environment = environments.decide(target, CondaSpec("c.yml"), True)
     ticket = targets.Ticket("proj_1", 1, 1.0, "ada")
-    return targets.for_kind(target).plan(spec, snapshot, environment, ticket, Origin(), ())
+    return targets.for_kind(target).plan(targets.Given(spec, snapshot, environment, ticket))
 
 
 @every_target
@@ -172,8 +172,8 @@ def test_a_target_plans_without_touching_anything(target, project, monkeypatch):
     for name in ("open", "mkdir", "stat", "listdir", "scandir"):
         monkeypatch.setattr(os, name, lambda *a, **k: pytest.fail("a plan touched the disk"))
     monkeypatch.setattr(builtins, "open", lambda *a, **k: pytest.fail("a plan opened a file"))
-    arguments = (spec, first.snapshot, first.environment, targets.Ticket("r_1", 1, 1.0, "a"), Origin(), ())
-    one, two = planner.plan(*arguments), planner.plan(*arguments)
+    given = targets.Given(spec, first.snapshot, first.environment, targets.Ticket("r_1", 1, 1.0, "a"))
+    one, two = planner.plan(given), planner.plan(given)
     monkeypatch.undo()
     assert one == two and one.arguments == ("-x",) and all(isinstance(word, str) for word in one.argv)
     assert Plan.from_json(json.loads(json.dumps(one.to_json()))) == one

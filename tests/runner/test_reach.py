@@ -123,3 +123,53 @@ def test_an_index_of_uvs_own_settings_stands_for_the_usual_one(open_port, tmp_pa
 def test_a_python_that_is_not_there_is_left_to_the_builder(closed_port, tmp_path):
     environment = wanted("six", options=(f"--index-url http://127.0.0.1:{closed_port}/simple",), python="3.99")
     assert out_of_reach(environment, str(tmp_path)) == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "fits"),
+    [
+        ("3.11.2", "", True),
+        ("3.11.2", "3.11", True),
+        ("3.11.2", "3", True),
+        ("3.11.2", "3.1", False),
+        ("3.11.2", "3.11.2", True),
+        ("3.11.2", "3.11.3", False),
+        ("3.11.2", ">=3.9,<3.12", True),
+        ("3.11.2", ">=3.9,<3.11", False),
+        ("3.11.2", "<=3.11.2", True),
+        ("3.11.0", "<=3.11", True),
+        ("3.11.2", ">3.11.2", False),
+        ("3.11.2", "==3.11.*", True),
+        ("3.11.2", "!=3.11.*", False),
+        ("3.11.2", "~=3.9", True),
+        ("3.11.2", "~=3.9.1", False),
+        ("3.11.2", "pypy", False),
+        ("", "3.11", False),
+    ],
+)
+def test_whether_a_python_is_the_one_that_is_wanted(version, wanted, fits):
+    assert reach.fits(version, wanted) is fits
+
+
+def test_what_is_asked_for_an_image(open_port, closed_port, tmp_path):
+    """Wheels are for what is inside, which is looked at only when wheels are to be fetched."""
+    facts = {"libc": "glibc 2.17", "pythons": {"python3": {"path": "/usr/bin/python3", "version": "3.6.8"}}}
+    looks = []
+
+    def inside():
+        looks.append(1)
+        return facts
+
+    def ask(port, python=""):
+        options = [f"--index-url http://127.0.0.1:{port}/simple"]
+        wanted = {"kind": "uv", "python": python, "requirements": ["alpha"], "options": options}
+        return out_of_reach(wanted, str(tmp_path), inside)
+
+    assert ask(open_port) == {} and looks == []
+    question = ask(closed_port)
+    assert question == {
+        "pip": {**reach.about_system(), "libc": "glibc 2.17", "python": "3.6.8"},
+        "hosts": ["127.0.0.1"],
+    }
+    assert ask(closed_port, "3.9")["pip"]["python"] == "3.9", "uv would bring it"
+    assert ask(closed_port, ">=3.9") == {}

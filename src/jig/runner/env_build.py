@@ -194,7 +194,7 @@ class Build:
             if process.poll() is None:
                 with contextlib.suppress(PermissionError):  # it runs as root, by sudo: it ends by itself
                     os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                    process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe:
                     pipe.close()

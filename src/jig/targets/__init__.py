@@ -33,18 +33,21 @@ class Ticket(Value):
     parent_run_id: str = ""
 
 
+class Given(Value):
+    """Everything that a plan is made of; `attachments` are further blobs of the record, by name."""
+
+    spec: RunSpec
+    snapshot: SnapshotRef
+    environment: Environment
+    ticket: Ticket
+    origin: Origin = Origin()
+    attachments: tuple[tuple[str, str], ...] = ()
+
+
 class Target(Protocol):
     """One kind of target: turns what is wanted into a plan."""
 
-    def plan(
-        self,
-        spec: RunSpec,
-        snapshot: SnapshotRef,
-        environment: Environment,
-        ticket: Ticket,
-        origin: Origin,
-        attachments: tuple[tuple[str, str], ...],
-    ) -> Plan:
+    def plan(self, given: Given) -> Plan:
         """The whole plan; pure."""
 
 

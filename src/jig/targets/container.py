@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from jig.environments import Environment
 from jig.errors import JigError
-from jig.plan import Container, Origin, Plan, SnapshotRef
+from jig.plan import Container, Plan
 from jig.project import ComputeTarget, RunConfig
-from jig.spec import RunSpec
-from jig.targets import Ticket, process
+from jig.targets import Given, process
 
 # Where things are inside.
 RUN, HOME, PACK, CACHE = "/jig/run", "/jig/home", "/jig/pack", "/jig/pycache"
@@ -34,18 +32,11 @@ WORDS = (
 )
 
 
-def plan(
-    spec: RunSpec,
-    snapshot: SnapshotRef,
-    environment: Environment,
-    ticket: Ticket,
-    origin: Origin,
-    attachments: tuple[tuple[str, str], ...],
-) -> Plan:
+def plan(given: Given) -> Plan:
     """The plan of a process, put into a container."""
-    container = of(spec.target, spec.run_config)
-    plain = spec._replace(run_config=spec.run_config._replace(gpus=None))
-    return process.plan(plain, snapshot, environment, ticket, origin, attachments)._replace(container=container)
+    spec = given.spec
+    plain = given._replace(spec=spec._replace(run_config=spec.run_config._replace(gpus=None)))
+    return process.plan(plain)._replace(container=of(spec.target, spec.run_config))
 
 
 def of(target: ComputeTarget, config: RunConfig) -> Container:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import os.path
 
-from jig.environments import Environment
 from jig.errors import JigError
-from jig.plan import PYTHON, Origin, Plan, SnapshotRef
-from jig.spec import RunSpec
-from jig.targets import Ticket
+from jig.plan import PYTHON, Plan
+from jig.targets import Given
 
 SHARE = "~/.azureml/share"
 
 
-def plan(
-    spec: RunSpec,
-    snapshot: SnapshotRef,
-    environment: Environment,
-    ticket: Ticket,
-    origin: Origin,
-    attachments: tuple[tuple[str, str], ...],
-) -> Plan:
+def plan(given: Given) -> Plan:
     """The plan of a Python script in a process of its own."""
-    config = spec.run_config
+    spec, config = given.spec, given.spec.run_config
     if config.framework != "Python":
         place = f"aml_config/{config.name}.runconfig" + (f":{config.framework_line}" if config.framework_line else "")
         why = "asks for PySpark" if config.framework_line else "has no Framework key, and the default is PySpark"
@@ -36,7 +27,7 @@ def plan(
             "remove the line `Gpus: …`: a plain process sees every GPU of its machine",
         )
     return Plan(
-        **ticket._asdict(),
+        **given.ticket._asdict(),
         project=spec.project,
         project_root=spec.project_root,
         run_config=config.name,
@@ -45,13 +36,13 @@ def plan(
         script=spec.script,
         arguments=spec.arguments,
         argv=(PYTHON, *spec.words),
-        snapshot=snapshot,
-        environment=environment,
+        snapshot=given.snapshot,
+        environment=given.environment,
         variables=config.environment_variables,
         client_variables=config.client_variables,
         share=os.path.join(spec.target.native_shared_directory or SHARE, spec.project, ""),
         tracked=config.tracked_run,
-        origin=origin,
-        attachments=attachments,
+        origin=given.origin,
+        attachments=given.attachments,
         jig_home=spec.target.jig_home or "",
     )

@@ -4,11 +4,14 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jig.runner import image, image_build
+from jig.runner.environment import EnvironmentFailed
 from tests.conftest import SOURCE, until
 from tests.runner.image.machine import CONDA, PYTHON, ImageMachine, wanted
 from tests.runner.wheels import Index, serve
@@ -137,6 +140,66 @@ def test_two_builders_at_once(machine: ImageMachine, index: Index) -> None:
     ids = {process.communicate(timeout=30)[0].splitlines()[-1] for process in (first, second)}
     assert ids == set(machine.images()) and len(ids) == 1
     until(lambda: machine.containers() == [])
+
+
+def test_two_homes_at_once(machine: ImageMachine, index: Index, tmp_path: Path) -> None:
+    """Each builds its own: what one has going is not a leftover to the other."""
+    index.stall = "/files/"
+    first = machine.start(wanted("alpha"))
+    assert index.arrived.wait(30)
+    index.stall = ""
+    mine, machine.home = machine.home, tmp_path / "another home"
+    machine.home.mkdir()
+    second = machine.start(wanted("alpha")).communicate(timeout=60)[0].splitlines()[-1]
+    assert machine.images() == [second]
+    index.release.set()
+    machine.home = mine
+    ours = first.communicate(timeout=60)[0].splitlines()[-1]
+    assert machine.images() == [ours] != [second]
+    until(lambda: machine.containers() == [])
+    machine.engine.docker("rmi", second)
+
+
+def test_a_build_that_is_canceled_while_the_engine_hangs(
+    machine: ImageMachine, make_engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_build, "REMOVE_S", 0.5)
+    frozen = make_engine()
+    monkeypatch.setenv("DOCKER_HOST", frozen.address)
+    asked: list[float] = []
+
+    def stopping() -> bool:
+        if not asked:
+            until(lambda: frozen.docker("ps", "-q"), what="a container")
+            frozen.pause()
+        asked.append(time.monotonic())
+        return len(asked) > 5
+
+    with pytest.raises(EnvironmentFailed, match="^canceled$"):
+        machine.ensure(wanted("alpha"), stopping=lambda: bool(machine.told) and stopping())
+    assert time.monotonic() - asked[0] < 10
+    frozen.resume()
+    assert machine.staged() == []
+
+
+def test_an_engine_that_hangs(machine: ImageMachine, make_engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_build, "REMOVE_S", 0.5)
+    monkeypatch.setattr(image_build, "ENGINE_S", 1.0)
+    frozen = make_engine()
+    monkeypatch.setenv("DOCKER_HOST", frozen.address)
+    look = machine.look(wanted("alpha"))
+    look.engine.facts(str(machine.home))  # which are asked before
+
+    def tell(text: str) -> None:
+        frozen.pause()
+
+    with pytest.raises(EnvironmentFailed) as failed:
+        image.ensure(look, look.home, look.container, look.environment, str(machine.log), tell, lambda: False)
+    assert str(failed.value) == (
+        "the Docker engine has not answered for minutes while the environment was built: when `docker info` does not "
+        "answer either, `sudo systemctl restart docker`"
+    )
+    frozen.resume()
 
 
 def test_a_container_that_is_killed(machine: ImageMachine, index: Index) -> None:
