@@ -25,6 +25,7 @@ from tests.engines.fixtures import (  # noqa: F401
     make_engine,
 )
 from tests.hosts.fixtures import host_folder, make_host  # noqa: F401
+from tests.mounts import mounted, small_disk  # noqa: F401
 from tests.package_settings import no_settings  # noqa: F401
 
 SOURCE = Path(jig.cli.__file__).parents[2]

@@ -13,22 +13,6 @@ from tests.conftest import ProjectFolder, call, environ, spawn
 from tests.system_packages import need
 
 
-@pytest.fixture
-def mounted(tmp_path):
-    """Mounts made by a test, taken away after it."""
-    places = []
-
-    def mount(place: Path, *words: str) -> Path:
-        place.mkdir(exist_ok=True)
-        subprocess.run(["mount", *words, str(place)], check=True)
-        places.append(place)
-        return place
-
-    yield mount
-    for place in places:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def test_the_disk_fills_during_a_run(project, cli, tmp_path, mounted, monkeypatch):
     home = mounted(tmp_path / "small", "-t", "tmpfs", "-o", "size=8m", "tmpfs")
     monkeypatch.setenv("JIG_HOME", str(home))

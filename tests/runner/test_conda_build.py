@@ -17,6 +17,7 @@ from jig.runner import environment, rattler_python, rattler_tool
 from jig.runner.blobs import BlobStore
 from jig.runner.environment import EnvironmentFailed
 from tests.conda_channel import Channel, ChannelServer, How
+from tests.mounts import Mounted
 from tests.package_settings import forget_settings
 from tests.runner.wheels import make_wheel, serve
 
@@ -230,16 +231,10 @@ def test_a_channel_that_goes_away_is_named(
     assert said(machine.ensure(request), "-c", "import hello; print(1)") == "1\n"
 
 
-def test_a_full_disk_is_told(machine: Machine, choose: Any, tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=30m", "tmpfs", str(small)], check=True)
-    try:
-        machine.home = small
-        assert "there is no space left on the disk" in machine.fails(wanted(choose("python")))
-        assert machine.left() == []
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
+def test_a_full_disk_is_told(machine: Machine, choose: Any, small_disk: Mounted) -> None:
+    machine.home = small_disk("30m")
+    assert "there is no space left on the disk" in machine.fails(wanted(choose("python")))
+    assert machine.left() == []
 
 
 def test_an_installer_that_breaks_is_told(machine: Machine, choose: Any, tmp_path: Path) -> None:

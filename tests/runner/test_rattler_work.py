@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from jig.runner import rattler_work
 from tests.conda_channel import SUBDIR, Channel, ChannelServer, How, index
 from tests.conda_package import File, write_package
+from tests.mounts import Mounted
 
 MACHINE = {"__glibc": "2.31", "__linux": "5.15", "__unix": "0", "__archspec": "1=x86_64"}
 VERSION = ".".join(map(str, sys.version_info[:3]))
@@ -347,20 +347,12 @@ def test_packages_that_were_brought_need_no_network(work: Work, channel: Channel
     assert error.startswith(f"{brought}/old-1.0-0.tar.bz2 is not the file that was asked for: its sha256 is ")
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "small"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], check=True)
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def test_a_full_disk(work: Work, channel: Channel, small_disk: Path) -> None:
+def test_a_full_disk(work: Work, channel: Channel, small_disk: Mounted) -> None:
+    disk = small_disk("8m")
     records = work.chosen([channel.url], f"python={VERSION}")
     error = f"python-{VERSION}-0_cpython.conda could not be fetched: there is no space left on the disk"
-    assert work.install(records, cache=str(small_disk / "cache"))[-1]["error"] == error
-    answer = work.install(records, prefix=str(small_disk / "env"))[-1]
+    assert work.install(records, cache=str(disk / "cache"))[-1]["error"] == error
+    answer = work.install(records, prefix=str(disk / "env"))[-1]
     assert answer["error"].endswith("there is no space left on the disk")
 
 

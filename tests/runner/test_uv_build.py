@@ -18,6 +18,7 @@ from jig.environments.uv import find_uv
 from jig.runner import environment, uv_build
 from jig.runner.blobs import BlobStore
 from jig.runner.environment import EnvironmentFailed
+from tests.mounts import Mounted
 from tests.package_settings import forget_settings
 from tests.runner.wheels import Index, make_wheel, serve
 
@@ -336,18 +337,12 @@ def test_an_index_that_goes_away_in_the_middle_is_named(machine: Machine, index:
     assert version(machine.ensure(wanted("alpha"))) == "1.0"
 
 
-def test_a_full_disk_is_told(machine: Machine, links: None, tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=True)
-    try:
-        machine.home = small
-        with pytest.raises(EnvironmentFailed) as failed:
-            machine.ensure(wanted("alpha"))
-        assert "No space left on device" in failed.value.reason
-        assert machine.left() == ["ID.lock"]
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
+def test_a_full_disk_is_told(machine: Machine, links: None, small_disk: Mounted) -> None:
+    machine.home = small_disk("64k")
+    with pytest.raises(EnvironmentFailed) as failed:
+        machine.ensure(wanted("alpha"))
+    assert "No space left on device" in failed.value.reason
+    assert machine.left() == ["ID.lock"]
 
 
 def test_a_build_is_stopped_on_request(machine: Machine, index: Index) -> None:
