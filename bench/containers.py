@@ -25,27 +25,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 SUM_BAR, FAR_BAR, BUILD_BAR = 1.0, 2.0, 1.1
-CALLS_LIMIT = 1
+CALLS_LIMIT, CLEARED_WITHIN_S = 1, 60.0
 ROUNDS, BUILD_ROUNDS, PIP_ROUNDS = 15, 3, 1
 LINE, SCRIPT = "hello", "/hello.py"
 PACKAGES = ("numpy", "pandas", "scikit-learn")
 RUNCONFIG = "Target: {name}\nFramework: Python\nCondaDependenciesFile: aml_config/conda_dependencies.yml\n"
 OWN = "userManagedEnvironment: true\n"
-TARGETS = {"docker": OWN, "built": "userManagedEnvironment: false\n"}
+BUILT = "userManagedEnvironment: false\n"
+HERE, BOXED = "type: local\n", f"type: localdocker\nbaseDockerImage: {IMAGE}\n"
+# The same twice: with the Python that is there, and with an environment that jig builds.
+TARGETS = {"local": HERE + OWN, "local-built": HERE + BUILT, "docker": BOXED + OWN, "docker-built": BOXED + BUILT}
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-# A whole `docker` for whom it counts, and for `docker -H ssh://`, an `ssh` that needs nobody's settings.
+# First in PATH: a `docker` that notes its calls, and for `docker -H ssh://` an `ssh` with settings of ours.
 COUNTED = '#!/bin/sh\nprintf "%s\\n" "$1" >> {log}\nexec {docker} "$@"\n'
 SSH = '#!/bin/sh\nexec {ssh} "$@"\n'
 DOCKERFILE = """\
 FROM {base}
 ARG {names}
 COPY uv /usr/local/bin/uv
-RUN uv venv /env && uv pip install --python /env/bin/python {packages} && rm -rf /root/.cache
+RUN uv venv /env && uv pip install --no-cache --python /env/bin/python {packages}
 """
 PIP_DOCKERFILE = """\
 FROM {base}
 ARG {names}
-RUN pip install --break-system-packages --no-cache-dir {packages}
+RUN PIP_BREAK_SYSTEM_PACKAGES=1 pip install --no-cache-dir {packages}
 """
 
 
@@ -65,7 +68,7 @@ def measure() -> list[Figure]:
 
 
 class Project:
-    """A project whose targets are containers: `docker` with the image's own Python, `built` with what jig builds."""
+    """A project with targets on this machine and in containers of an engine."""
 
     def __init__(self, docker: Docker, packages: tuple[str, ...] = ()) -> None:
         home, folder = fresh("containers", "here", "home"), fresh("containers", "here", "project")
@@ -74,8 +77,8 @@ class Project:
         pip = "".join(f"    - {name}\n" for name in packages)
         conda = f"dependencies:\n  - pip:\n{pip}" if packages else "dependencies: []\n"
         self._write("conda_dependencies.yml", conda)
-        for name, environment in TARGETS.items():
-            self._write(f"{name}.compute", f"type: localdocker\nbaseDockerImage: {IMAGE}\n{environment}")
+        for name, text in TARGETS.items():
+            self._write(f"{name}.compute", text)
             self._write(f"{name}.runconfig", RUNCONFIG.format(name=name))
         projects.hello(self.folder)
 
@@ -92,17 +95,21 @@ def _submit_s(target: str, environ: Mapping[str, str], folder: str) -> float:
 
 
 def _here(docker: Docker, project: Project) -> list[Figure]:
-    """The sum is that of a `docker run` of the same base image and of a submit to this machine itself."""
+    """The sum is that of a `docker run` of the same image, and of a submit to this machine with the same packages."""
+    project.submit_s("docker-built")
+    built = docker.do("images", "--quiet", "jig-env").strip()
+    python = docker.do("inspect", "--format", '{{index .Config.Labels "jig.python"}}', built).strip()
 
-    def bare() -> float:
-        return to_the_line_s((*docker.run, IMAGE, "python3", SCRIPT), LINE, project.environ, project.folder)
+    def bare(image: str, python: str) -> float:
+        return to_the_line_s((*docker.run, image, python, SCRIPT), LINE, project.environ, project.folder)
 
-    sides = [functools.partial(project.submit_s, target) for target in ("local", *TARGETS)]
-    local_s, own_s, built_s, bare_s = _best(*sides, bare)
-    other, other_s = "docker run + submit", bare_s + local_s
+    sides = [functools.partial(project.submit_s, target) for target in TARGETS]
+    sides += [functools.partial(bare, IMAGE, "python3"), functools.partial(bare, built, python)]
+    local_s, local_built_s, ours_s, ours_built_s, bare_s, bare_built_s = _best(*sides)
+    other, own_sum_s, built_sum_s = "docker run + submit", bare_s + local_s, bare_built_s + local_built_s
     return [
-        Figure("containers", f"submit, {docker.network}", own_s, other, other_s, SUM_BAR),
-        Figure("containers", f"submit, built, {docker.network}", built_s, other, other_s, SUM_BAR),
+        Figure("containers", f"submit, {docker.network}", ours_s, other, own_sum_s, SUM_BAR),
+        Figure("containers", f"submit, built, {docker.network}", ours_built_s, other, built_sum_s, SUM_BAR),
     ]
 
 
@@ -150,7 +157,7 @@ def _calls(project: Project) -> Figure:
     log = os.path.join(fresh("containers", "calls"), "log")
     docker = shutil.which("docker", path=project.environ["PATH"])
     environ = {**project.environ, "PATH": _program("calls", "docker", COUNTED.format(log=log, docker=docker))}
-    _submit_s("built", environ, project.folder)
+    _submit_s("docker-built", environ, project.folder)
     called = read(log).split()
     if "run" not in called:
         raise SystemExit(f"a submit called docker {called}, and never to run a container")
@@ -163,7 +170,7 @@ def _builds(docker: Docker) -> list[Figure]:
     project, numbers = Project(docker, PACKAGES), itertools.count()
     caches = fresh("containers", "caches")
     settings = _settings()
-    prepare = (jig().program("jig"), "experiment", "prepare", "-c", "built")
+    prepare = (jig().program("jig"), "experiment", "prepare", "-c", "docker-built")
 
     def ours(cold: bool) -> float:
         cache = os.path.join(caches, str(next(numbers)) if cold else "filled")
@@ -195,7 +202,10 @@ def _builds(docker: Docker) -> list[Figure]:
 
 def _then_cleared(docker: Docker, seconds: float) -> float:
     """The same number, when what was built is gone and nothing goes on in the engine."""
-    while docker.do("ps", "--all", "--quiet"):
+    end = time.monotonic() + CLEARED_WITHIN_S
+    while left := docker.do("ps", "--all", "--quiet").split():
+        if time.monotonic() > end:
+            raise SystemExit(f"the containers {left} are left after a build")
         time.sleep(0.1)
     for name in ("jig-env", "jig-bench/built"):
         built = docker.do("images", "--quiet", name).split()

@@ -9,11 +9,23 @@ import pytest
 from tests.conftest import ProjectFolder, alive, spawn, until
 from tests.containers.conftest import DockerProject
 
-NAMES = ["with space", "com,ma", 'quo"te\'s', "日本語 проект", "-rf", "$HOME", "a=b:c", "%s {id}", "new\nline", "é" * 60]
+NAMES = [
+    "with space",
+    "com,ma",
+    "quo\"te's",
+    "日本語 проект",
+    "-rf",
+    "$HOME",
+    "a=b;c",
+    "%s {id}",
+    "new\nline",
+    "é" * 60,
+]
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["mounted", "copied"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "shared"), [*((name, True) for name in NAMES), (NAMES[2], False), ("new\nline", False)]
+)
 def test_by_any_name(docker_host, tmp_path, monkeypatch, cli, name, shared):
     """Project, jig home, share, script and arguments."""
     monkeypatch.setenv("JIG_HOME", str(tmp_path / name / "home"))
@@ -66,7 +78,9 @@ def test_ten_thousand_files_are_copied(docker, cli, jig_home):
     docker.target(sharedVolumes=False)
     for number in range(10_000):
         docker.write(f"data/{number % 100}/{number}", str(number))
-    docker.write("a.py", "import os; print(sum(len(names) for _, _, names in os.walk('data')), open('data/7/107').read())")
+    docker.write(
+        "a.py", "import os; print(sum(len(names) for _, _, names in os.walk('data')), open('data/7/107').read())"
+    )
     said = cli("submit", "-c", "docker", "a.py")
     assert said.code == 0 and "\n10000 107\n" in said.out, said.out
 
@@ -112,11 +126,15 @@ def test_a_script_that_pretends_an_outcome(docker, cli):
 
 @pytest.mark.parametrize("nonsense", ["", "[]", "no JSON", '{"exit": "0"}', '{"signal": 99999}', "{}"])
 def test_an_outcome_that_is_nonsense(docker, cli, nonsense):
-    """Written by a process that outlives the script, after init: whatever it says, the run ends."""
-    docker.write("a.py", f"import os; os.mkdir('/jig/run/inside/outcome.json.new'); open('/jig/run/inside/outcome.json', 'w').write({nonsense!r}); raise SystemExit(5)")
-    said = cli("submit", "-c", "docker", "a.py")
-    assert cli("status", "-o", "json").json()["state"] == "Failed", said.out
-    assert docker.containers() == []
+    """And init is kept from writing its own."""
+    docker.write(
+        "a.py",
+        "import os\nos.chdir('/jig/run/inside')\nos.mkdir('outcome.json.new')\n"
+        f"open('outcome.json', 'w').write({nonsense!r})\nraise SystemExit(5)\n",
+    )
+    assert cli("submit", "-c", "docker", "a.py").code == 5
+    status = cli("status", "-o", "json").json()
+    assert (status["state"], status["reason"]) == ("Failed", "exited")
 
 
 def test_a_script_that_forks_without_end(docker, cli):
@@ -136,7 +154,7 @@ def test_a_script_that_forks_without_end(docker, cli):
 def test_ctrl_c_at_any_moment_of_a_submit(docker, cli, jig_home):
     """Either nothing was started, or the person is told its id and how to come back to it."""
     docker.write("nap.py", "import time; time.sleep(600)")
-    for delay in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.6):
+    for delay in (0.05, 0.15, 0.25, 0.35, 0.6):
         client = spawn("submit", "-c", "docker", "nap.py", start_new_session=True)
         time.sleep(delay)
         os.killpg(client.pid, signal.SIGINT)

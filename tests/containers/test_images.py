@@ -15,7 +15,12 @@ SECRET = "s3cr3t-word"
 def test_built_once(managed, cli):
     said = cli("submit", "-c", "docker", "a.py")
     assert said.code == 0 and DONE in said.out, said.out + said.err
-    assert managed.notes(said.run_id) == ["making an environment", "resolving", "installing 1 package", "environment ready"]
+    assert managed.notes(said.run_id) == [
+        "making an environment",
+        "resolving",
+        "installing 1 package",
+        "environment ready",
+    ]
     assert "jig: resolving\n" in said.out
     asked = list(managed.index.asked)
     again = cli("submit", "-c", "docker", "a.py")
@@ -46,7 +51,10 @@ def test_a_base_that_moved(managed, cli, docker_host):
         docker_host.docker("tag", "jig-test/conda:1", base)
         said = cli("submit", "-c", "docker", "a.py")
         assert said.code == 0, said.out
-        assert f"jig: the base image {base} is another one than the environment was built on: it is built again\n" in said.out
+        assert (
+            f"jig: the base image {base} is another one than the environment was built on: it is built again\n"
+            in said.out
+        )
         assert len(managed.images()) == 1
     finally:
         docker_host.docker("rmi", base)

@@ -125,10 +125,10 @@ def test_an_engine_that_stops_is_not_the_script_dying(own, cli, going):
 
 def test_a_script_outlives_an_engine_that_is_killed(own, cli, going):
     project = own()
-    run = going(project, count=60)
+    run = going(project, count=40)
     project.engine.stop(signal.SIGKILL)
     until(lambda: state_of(cli, run)[0] == "Completed", what="the script's end")
-    assert cli("logs", run).out == "".join(f"{number}\n" for number in range(60))
+    assert cli("logs", run).out == "".join(f"{number}\n" for number in range(40))
     notes = (Home(os.environ["JIG_HOME"]).run(run)).events
     with open(notes) as file:
         assert "the Docker engine has gone away; the script goes on without it" in file.read()
@@ -136,11 +136,11 @@ def test_a_script_outlives_an_engine_that_is_killed(own, cli, going):
 
 def test_an_engine_that_restarts_with_its_containers_alive(own, cli, going):
     project = own(live_restore=True)
-    run = going(project, count=60)
+    run = going(project, count=40)
     project.engine.stop()
     project.engine.start()
     until(lambda: state_of(cli, run)[0] == "Completed", what="the script's end")
-    assert cli("logs", run).out == "".join(f"{number}\n" for number in range(60))
+    assert cli("logs", run).out == "".join(f"{number}\n" for number in range(40))
     assert project.containers() == []
 
 

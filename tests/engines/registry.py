@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import http.server
 import json
+import platform
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ class Registry:
         tars = [tar(files) for files in layers]
         packed = [gzip.compress(data, 1) for data in tars]
         config = {
-            "architecture": "amd64",
+            "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()],
             "os": "linux",
             "config": {},
             "rootfs": {"type": "layers", "diff_ids": [digest(data) for data in tars]},

@@ -67,7 +67,9 @@ def size_of(path: str) -> int:
 
 def clean(home: Home, request: "Dict[str, Any]") -> "Dict[str, Any]":
     """Give back what no run needs: leftovers, unused blobs and, if asked, code copies of ended runs, and images."""
-    freed = {"leftovers": _leftovers(home), "work": 0, "images": 0}
+    from jig.runner import env_cache
+
+    freed = {"leftovers": _leftovers(home) + env_cache.leftovers(home.path), "work": 0, "images": 0}
     if request.get("work"):
         freed["work"] = sum(_drop_work(home, folder) for folder in run_folders(home))
     freed["blobs"] = unused_blobs(home)

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
     from jig.runner.container_copy import Copying
 
-NOT_OURS, NO_GPU = 90, 92  # init's exit codes: the folder that it sees is not the run's; it sees no GPU
+# Init's exit codes: the folder that it sees is not the run's; nobody told it what to start; it sees no GPU.
+NOT_OURS, NO_ORDERS, NO_GPU = 90, 91, 92
 MARGIN_S = 3.0  # beyond the script's grace, for init and engine
 LOOK_S = 0.2
 ENGINE_S = 10.0
 ENGINE_GONE = "the Docker engine has gone away; the script goes on without it"
+DOCKERS = 125  # exit codes from here on are docker's, or mean a signal
+NOT_STARTED = (125, 126, 127, NOT_OURS, NO_ORDERS, NO_GPU)
 WITHOUT_GPU = (
     "the container was started without a GPU, though the engine was asked for one: submit again to be told why"
 )
@@ -172,6 +175,8 @@ class ContainerWatch(Watch):
     def _force(self) -> None:
         """End what is inside without asking: by the kernel, where it is ours, and by the engine."""
         tree.end_carriers(self._setup.folder.id)
+        if os.path.exists(self._inside("lock")) and not self._inside_lives():
+            return  # an engine that does not answer need not be waited for
         try:
             self._engine.call("kill", self._setup.name, timeout_s=ENGINE_S)
         except EngineFailed:  # it is asked again when the container is removed, and the person is told then
@@ -193,16 +198,23 @@ class ContainerWatch(Watch):
         if outcome is not None:
             return outcome
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-        if not os.path.exists(self._inside("inside.json")):
+        if code in NOT_STARTED and not os.path.exists(self._inside("inside.json")):
             return self._not_started(code)
+        if code < DOCKERS:  # the script's own: it was not written down, on a full disk say
+            return self._judge({"exit": code})
         return self._killed()
 
     def _outcome(self) -> "Optional[Dict[str, Any]]":
+        """What init has written; None when it has not, or somebody else has."""
         try:
             with open(self._inside("outcome.json"), "rb") as file:
-                outcome = dict(loads(file.read()))
-        except FileNotFoundError:
+                outcome = loads(file.read())
+        except (OSError, ValueError):
             return None
+        return self._judge(outcome) if _is_outcome(outcome) else None
+
+    def _judge(self, outcome: "Dict[str, Any]") -> "Dict[str, Any]":
+        """The outcome, with what the engine had to do with it."""
         outcome["survivors"] = []
         if "error" in outcome or self._stopped or outcome.get("exit") == 0:
             return outcome
@@ -285,3 +297,13 @@ class ContainerWatch(Watch):
             return
         if said.code and "No such container" not in said.err:
             self._tell(KEPT % (self._setup.name, said.err.strip()))
+
+
+def _is_outcome(said: "Any") -> bool:
+    """Whether init would say that; the script can write where init does."""
+    if not isinstance(said, dict):
+        return False
+    code, number = said.get("exit", -1), said.get("signal", -1)
+    if not isinstance(code, int) or not isinstance(number, int):
+        return False
+    return isinstance(said.get("error"), str) or 0 <= code < 256 or 0 < number < signal.NSIG

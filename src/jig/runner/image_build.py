@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ENGINE_S = 300.0  # a disk may be slow, and an image large
 COMMIT_S = 3600.0
-REMOVE_S = 30.0  # the engine goes on with it when nobody waits any more
+REMOVE_S = 10.0  # the engine goes on with it when nobody waits any more
 SLOW = "the Docker engine has not answered for minutes while the environment was built"
 SLOW_HINT = "when `docker info` does not answer either, `sudo systemctl restart docker`"
 COPIED = "the Docker engine does not see this machine's folders: what the build needs is copied"
@@ -47,6 +47,11 @@ def build(found: "Look", log_path: str, tell: "Callable[[str], None]", stopping:
         carry_out(making)
     except EngineFailed as error:
         raise image.failed(error)
+    except EnvironmentFailed as error:
+        # A program inside said it: the disk is the engine's.
+        if "No space left on device" in error.reason and ENVIRONMENTS in error.reason:
+            raise image.failed(explain("no space left on device"))
+        raise
     return making.found
 
 
@@ -276,10 +281,10 @@ class ImageBuild(Build):
         """The settings of the base image."""
         return self.found.config.get("Config") or {}
 
-    def _do(self, *words: str, limit_s: float = ENGINE_S) -> str:
+    def _do(self, *words: str, limit_s: float = 0.0) -> str:
         """Have the engine do something that may take long, and can be given up; returns what is printed."""
         heard: "List[bytes]" = []
-        with self._limit(limit_s):
+        with self._limit(limit_s or ENGINE_S):
             code = self.child(self._engine.argv(*words), self._environ(), heard.append)
         text = b"".join(heard).decode("utf-8", "replace")
         if code:

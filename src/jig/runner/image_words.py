@@ -16,6 +16,7 @@ HOST_NETWORK = "--network=host"  # an index or a proxy that the machine reaches,
 
 # A shell that does as it is told on stdin; at the end of that everything ends, where all processes are the container's.
 SHELL = "{ while IFS= read -r line; do printf '%s\\n' \"$line\"; done; [ $$ = 1 ] && kill -9 -1; } | /bin/sh"
+_SPECIAL = frozenset(',"\r\n')  # in a line of CSV
 
 
 def look(base: str, tag: str) -> "List[str]":
@@ -68,5 +69,4 @@ def mount(source: str, target: str, readonly: bool = False) -> str:
 
 def fields(parts: "Sequence[str]") -> str:
     """One line of CSV, each part quoted where its text needs that."""
-    quoted = ['"%s"' % part.replace('"', '""') if "," in part or '"' in part else part for part in parts]
-    return ",".join(quoted)
+    return ",".join('"%s"' % part.replace('"', '""') if _SPECIAL.intersection(part) else part for part in parts)

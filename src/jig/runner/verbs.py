@@ -124,13 +124,22 @@ def prepare() -> None:
             if container and box and sys.platform != "win32":
                 from jig.runner import image
 
-                made = image.ensure(container.look, home.path, box, wanted, log, tell, lambda: False)
+                made = image.ensure(container.look, home.path, box, wanted, log, tell, _client_left)
                 python = "%s in the image %s" % (made.python, made.tag or made.id)
             else:
-                python = environment.ensure(wanted, home.path, log, tell)
+                python = environment.ensure(wanted, home.path, log, tell, _client_left)
         except (environment.EnvironmentFailed, environment.NotStarted) as error:
+            if _client_left():
+                raise EOFError
             raise wire.Refused(str(error), "" if log in str(error) else "the full log is %s" % log)
     wire.write_answer(sys.stdout.buffer, {"python": python})
+
+
+def _client_left() -> bool:
+    """Whether the client has hung up, which has nothing more to say: what it waited for is not wanted any more."""
+    import select
+
+    return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def settle(name: str) -> str:

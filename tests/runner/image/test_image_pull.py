@@ -88,7 +88,7 @@ def test_a_registry_that_does_not_answer(machine: ImageMachine) -> None:
 
 
 def test_an_image_of_the_seeds(machine: ImageMachine) -> None:
-    """No registry is asked for it in vain: what to write instead is said whatever the registry answers."""
+    """What to write instead is said, whatever the registry answers, or does not."""
     reason = machine.fails(wanted(), "microsoft/mmlspark:plus-0.7.91")
     assert reason.startswith("the image microsoft/mmlspark:plus-0.7.91 could not be pulled: ")
     assert reason.endswith(dead_images.advice("microsoft/mmlspark:plus-0.7.91"))
