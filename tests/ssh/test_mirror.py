@@ -197,7 +197,7 @@ def test_a_machine_gets_no_file_that_is_not_the_runs(tmp_path, name):
     store = BlobStore(str(tmp_path))
     theirs = store.put(b"of another project")
     pipe = LyingMachine(answers(({"missing": [theirs if name is None else name]}, b""))).open("supervise")
-    sender = Sender(pipe, store, [], "/", True, solve=lambda *_: [], fetch=lambda *_: [])
+    sender = Sender(pipe, store, [], "/", True, solve=lambda *_: [], fetch=lambda *_: [], tell=print)
     request = {"environment": {"files": []}, "plan": {"snapshot": {"id": "b2" * 32}, "attachments": {}}}
     try:
         with pytest.raises(MachineError, match="a file that is not part of the run"):
