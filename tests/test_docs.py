@@ -171,7 +171,7 @@ def test_states_events_and_their_fields(project, cli, jig_home):
         for event in events.read(str(jig_home / "runs" / run_id / "events.jsonl")):
             seen |= set(event)
     fields = documented(RECORD, "events.jsonl", table=0)
-    assert set(fields) == seen | {"text", "detail", "survivors", "image", "gpu"}
+    assert set(fields) == seen | {"text", "detail", "hint", "survivors", "image", "gpu"}
 
 
 def test_every_reason_is_explained():

@@ -11,6 +11,7 @@ from jig.plan_text import render
 from jig.project import Project
 from jig.spec import RunSpec, command_line
 from jig.targets import KINDS, Given, Ticket, for_kind
+from jig.targets.container import MOUNTS
 
 TICKET = Ticket("proj_1", 7, 1700000000.5, "ada", "outer_1")
 SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
@@ -120,8 +121,25 @@ def test_pyspark_says_which_line_to_write(project):
     assert "has no Framework key, and the default is PySpark" in caught.value.message
     assert caught.value.hint.endswith("write this line into aml_config/spark.runconfig:  Framework: Python")
     project.write("aml_config/spark.runconfig", "Target: local\nFramework: PySpark\n")
-    with pytest.raises(JigError, match=r"aml_config/spark.runconfig:2 asks for PySpark"):
+    with pytest.raises(JigError, match=r"aml_config/spark.runconfig:2 asks for PySpark") as caught:
         plan(project, config="spark")
+    assert caught.value.hint == "for a plain Python script write Python in the place of PySpark in line 2"
+
+
+def test_a_plan_in_a_container_as_a_person_sees_it(project):
+    """Placeholders that would be empty are not shown, nor a share folder where nothing is shared."""
+    project.write("aml_config/box.compute", "type: docker\nbaseDockerImage: base:1\n")
+    project.runconfig("box")
+    shown = render(plan(project, config="box"), [])
+    assert "gpus               none\n" in shown and "{gpus}" not in shown
+    assert "share folder       ~/.azureml/share/proj/\n" in shown
+    run = shown.partition("to run             docker run ")[2].partition("\nafter it")[0].split(" \\\n")
+    assert [line.split(" --entrypoint ")[0] for line in run[1:]] == [" " * 23 + "--mount " + one for one in MOUNTS]
+    project.write(
+        "aml_config/box.compute", "type: docker\nbaseDockerImage: b\nsharedVolumes: false\nnvidiaDocker: true\n"
+    )
+    shown = render(plan(project, config="box"), [])
+    assert "share folder       none (sharedVolumes: false)\n" in shown and "--mount" not in shown and "{gpus}" in shown
 
 
 def test_a_kind_that_does_not_run_yet_is_named(project):

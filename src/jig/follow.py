@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SHORTEST_WAIT_S = 0.001
 LONGEST_WAIT_S = 0.1
+SOON_S, SOON_WAIT_S = 1.0, 0.003
 GATHER_S = 0.01
 CHUNK = 1 << 20
 
@@ -106,7 +107,9 @@ def follow(folder: RunFolder, feed: Feed, log_offset: int = 0) -> Iterator[dict[
                 yield {"event": "note", "text": notice}
             if feed.gone:
                 return
-            wait_s = min(LONGEST_WAIT_S, wait_s * 1.1)
+            # A container takes a tenth of a second to start: whoever waits for its first line should not wait longer.
+            longest_s = LONGEST_WAIT_S if now - quiet_since > SOON_S else SOON_WAIT_S
+            wait_s = min(longest_s, wait_s * 1.1)
     finally:
         feed.close()
         reader.close()

@@ -17,6 +17,7 @@ FILLED_IN = {
     "shm": "half of the machine's memory: a limit, not taken",
     "user": "--user UID:GID --group-add …: you, as you are there; nothing for an engine without root",
     "network": "nothing; --network host where the engine has no bridge",
+    "proxies": "nothing; --env NAME … where docker's own settings have proxies: they go in by stdin instead",
     "gpus": "how that engine offers GPUs: --device nvidia.com/gpu=…, --gpus …, or --runtime=nvidia",
     "run": "the run's folder there",
     "share": "the share folder there",
@@ -31,7 +32,10 @@ FILLED_IN = {
     "build": "the folder of the build there",
     "uv": "the uv program there",
     "downloads": "what uv has downloaded there before",
+    "version": "the version of its Python",
+    "packages": "how many packages it has",
 }
+BEFORE_MOUNT = " \\\n" + 23 * " " + "--mount "  # so that a long command can be read, and pasted all the same
 
 
 def render(plan: Plan, files: list[list[Any]]) -> str:
@@ -47,7 +51,8 @@ def render(plan: Plan, files: list[list[Any]]) -> str:
     rows.append(("command", _command(plan)))
     rows += [("variable", f"{name}={value}") for name, value in plan.variables]
     rows += [("variable", f"{name} (taken from this computer's environment)") for name in plan.client_variables]
-    rows.append(("share folder", plan.share))
+    shared = plan.container is None or plan.container.shared
+    rows.append(("share folder", plan.share if shared else "none (sharedVolumes: false)"))
     rows.append(("record", "kept" if plan.tracked else "not kept (TrackedRun: false)"))
     if plan.container is not None:
         rows += _container(plan, plan.container)
@@ -85,7 +90,8 @@ def _container(plan: Plan, container: Container) -> Rows:
     mounts = [word for mount in container.mounts for word in ("--mount", mount)] if container.shared else []
     words: list[str] = []
     for word in container.words:
-        words += mounts if word == "{mounts}" else [word]
+        empty = word == "{gpus}" and not container.gpus
+        words += mounts if word == "{mounts}" else [] if empty else [word]
     steps = [*commands(container._asdict(), environment), ("to run", ["docker", "run", "--sig-proxy=false", *words])]
     if not container.shared:
         name = "jig-{id}"
@@ -96,7 +102,7 @@ def _container(plan: Plan, container: Container) -> Rows:
             ("", ["docker", "cp", f"{name}:/azureml-run/outputs", "-"]),
         ]
     steps.append(("after it", ["docker", "rm", "--force", "jig-{id}"]))
-    rows += [(when, " ".join(argv)) for when, argv in steps]
+    rows += [(when, " ".join(argv).replace(" --mount ", BEFORE_MOUNT)) for when, argv in steps]
     text = " ".join(" ".join(argv) for _, argv in steps)
     filled = [(f"{{{name}}}", meaning) for name, meaning in FILLED_IN.items() if f"{{{name}}}" in text]
     rows += [("filled in there", ""), *filled]

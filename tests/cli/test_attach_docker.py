@@ -107,9 +107,8 @@ def test_an_image_that_is_not_there_yet(project, cli, docker_host):
 def test_an_image_of_old_projects(project, cli, docker_host):
     said = cli(*ATTACH, "--image", "microsoft/mmlspark:plus-gpu-0.9.9")
     assert said.code == 0
-    assert told(said.out)["base image"] == "NOT TO BE HAD: microsoft/mmlspark:plus-gpu-0.9.9"
-    gone = "the images microsoft/mmlspark are gone from Docker Hub: write `baseDockerImage: "
-    assert told(said.out)["  fix"].startswith(gone)
+    assert told(said.out)["base image"] == "GONE from Docker Hub: microsoft/mmlspark:plus-gpu-0.9.9"
+    assert told(said.out)["  fix"].startswith("write `baseDockerImage: python:3.11` into the .compute file: ")
     assert cli("computetarget", "check", "docker").code == 1
     docker_host.docker("tag", IMAGE, "microsoft/mmlspark:plus-gpu-0.9.9")
     try:
@@ -121,8 +120,28 @@ def test_an_image_of_old_projects(project, cli, docker_host):
 def test_no_image_is_named(project, cli, docker_host):
     project.write("aml_config/docker.compute", "type: docker\nbaseDockerImage: null\n")
     said = cli("computetarget", "check", "docker")
-    assert said.code == 1 and told(said.out)["base image"] == "NONE IS NAMED"
-    assert told(said.out)["  fix"] == "add a line `baseDockerImage: python:3.11` to the .compute file"
+    assert said.code == 125 and "aml_config/docker.compute:2: `baseDockerImage` is missing" in said.err
+    assert "fix: add a line `baseDockerImage: python:3.11`" in said.err
+
+
+def test_a_file_that_a_submit_refuses(project, cli, docker_host):
+    assert cli(*ATTACH, "--image", IMAGE).code == 0
+    place = project.path / "aml_config/docker.compute"
+    place.write_text(place.read_text().replace("sharedVolumes: true", "sharedVolumes: false"))
+    said = cli("computetarget", "check", "docker")
+    assert said.code == 125 and "`nativeSharedDirectory` needs `sharedVolumes: true`" in said.err
+
+
+def test_python_in_the_image(project, cli, docker_host):
+    text = "type: docker\nbaseDockerImage: {}\nuserManagedEnvironment: true\n"
+    project.write("aml_config/docker.compute", text.format("jig-test/python:1"))
+    said = cli("computetarget", "check", "docker")
+    assert said.code == 0 and re.fullmatch(r"/usr/bin/python3 3\.\d+\.\d+", told(said.out)["python in the image"])
+    project.write("aml_config/docker.compute", text.format(IMAGE))
+    said = cli("computetarget", "check", "docker")
+    assert said.code == 1
+    assert told(said.out)["python in the image"].startswith("NOT THERE: there is no python and no python3 in the ")
+    assert told(said.out)["  fix"].startswith("set pythonLocation to the full path of an interpreter in it")
 
 
 def test_no_gpu_to_be_had(project, cli, docker_host):
@@ -149,8 +168,20 @@ def test_no_engine(project, cli, no_engine, tmp_path):
     said = cli(*ATTACH, "--gpu")
     reason = f"the Docker engine is not running (nobody answers at {tmp_path}/docker.sock)"
     assert told(said.out)["docker"] == f"NOT USABLE: {reason}"
-    assert told(said.out)["  fix"].startswith("start it: `sudo systemctl start docker`")
+    fix = said.out.split("\n  fix: ")[1]
+    assert fix.startswith(f"DOCKER_HOST is set to unix://{tmp_path}/docker.sock: correct it, or unset it")
     assert "base image" not in told(said.out)
+
+
+def test_neither_an_engine_nor_a_gpu(project, cli, no_engine, tmp_path, monkeypatch):
+    """That the machine has none is told at once, and not when Docker has been mended."""
+    for name, value in (("CARDS", str(tmp_path)), ("DRIVER_FOLDER", str(tmp_path / "no")), ("_found", lambda *_: "")):
+        monkeypatch.setattr(f"jig.runner.engine_gpu_lacks.{name}", value)
+    monkeypatch.setattr("jig.runner.engine_gpu.NODES", ())
+    rows = told(cli(*ATTACH, "--gpu").out)
+    assert rows["GPU in containers"] == "NOT POSSIBLE: this machine has no NVIDIA GPU"
+    assert cli("computetarget", "detach", "docker").code == 0
+    assert "GPU in containers" not in told(cli(*ATTACH).out)
 
 
 def test_an_engine_that_hangs(project, cli, make_engine, monkeypatch):
@@ -194,6 +225,7 @@ def test_what_has_no_use_here(project, cli):
     for words in (("-a", "gpu1"), ("-u", "ada"), ("--accept-host-key",), ("-k",)):
         said = cli(*ATTACH, *words)
         assert said.code == 2 and f"localdocker is Docker on this machine: {words[0]} has no use" in said.err
+    assert "-a, -u have no use" in cli(*ATTACH, "-a", "gpu1", "-u", "ada").err
     for kind, option in (("remote", ("--image", "x")), ("cluster", ("--gpu",))):
         said = cli("computetarget", "attach", kind, "-n", "x", "-a", "h", "-u", "u", *option)
         assert said.code == 2 and f"{option[0]} is for containers, and {kind} has none" in said.err
@@ -207,7 +239,21 @@ def test_a_name_that_is_taken(project, cli, no_engine):
     before = (project.path / "aml_config/docker.compute").read_text()
     said = cli(*ATTACH, "--image", "other")
     assert said.code == 2 and "aml_config/docker.compute exists already" in said.err
+    assert "edit it, choose another name, or delete it with:  jig computetarget detach docker" in said.err
     assert (project.path / "aml_config/docker.compute").read_text() == before
+
+
+@pytest.mark.parametrize(
+    "word, meant", [("dockerlocal", "localdocker"), ("dockerremote", "remotedocker"), ("remot", "remote")]
+)
+def test_a_kind_that_is_none(project, cli, word, meant):
+    said = cli("computetarget", "attach", word, "-n", "x")
+    assert said.code == 2 and f"hint: did you mean {meant}? write one of remote, " in said.err
+
+
+def test_a_target_without_a_machine(project, cli):
+    said = cli("computetarget", "check", "local")
+    assert said.code == 2 and "hint: its runs are processes of this computer" in said.err
 
 
 def test_show_and_detach(project, cli, no_engine):

@@ -113,6 +113,8 @@ def test_a_broken_pipe_that_is_not_the_output_is_a_bug(said):
     [
         (["sampel", "list"], "there is no command jig sampel; the commands are ", "did you mean sample?"),
         (["submti"], "there is no command jig submti; the commands are ", "did you mean submit?"),
+        (["attach", "remote"], "there is no command jig attach; the commands are ",
+            "did you mean jig computetarget attach?\nusage: jig COMMAND [options]"),
         (["sample", "lits"], "there is no command jig sample lits; the commands are submit, list, fail, delete, part",
             "did you mean list?\nusage: jig sample COMMAND [options]"),
         (["sample", "part", "x\x1b"], "there is no command jig sample part x\\x1b; the commands are list",

@@ -1,11 +1,16 @@
 """Where no folder is mounted the files are copied in and out, and the record is the same."""
 
 import os
+import shutil
+import signal
+import time
 
 import pytest
 
 from jig.runner.folder import Home
-from tests.conftest import until
+from tests.conftest import alive, call, until
+from tests.engines.base_images import base_images
+from tests.faults.test_run_killed import state_of
 
 WORK = """
 import os, time, jig
@@ -74,3 +79,115 @@ def test_a_long_log_while_the_engine_is_cut_off(copied, cli):
     said = cli("submit", "-c", "docker", "count.py")
     assert said.code == 0
     assert cli("logs", said.run_id).out == "".join(f"{n}\n" for n in range(40))
+
+
+def test_files_that_are_no_plain_files(copied, cli, jig_home):
+    copied.write(
+        "a.py",
+        "import os\nos.chdir('outputs')\n"
+        "open('first', 'w').write('both')\nos.link('first', 'second')\nos.utime('first', (1000, 1000))\n"
+        "os.mkfifo('pipe')\nopen(b'\\xfe', 'w').write('no text')\nos.symlink('/etc', 'etc')\nos.link('/etc/hostname', 'host')\n",
+    )
+    said = cli("submit", "-c", "docker", "a.py")
+    outputs = os.fsencode(Home(str(jig_home)).run(said.run_id).outputs)
+    left = [name for name in sorted(os.listdir(outputs)) if name != b"host"]
+    assert left == [b"etc", b"first", b"second", b"\xfe"]
+    for name in (b"first", b"second"):
+        with open(os.path.join(outputs, name)) as file:
+            assert file.read() == "both"
+        assert os.stat(os.path.join(outputs, name)).st_mtime == 1000
+
+
+def test_a_script_that_makes_odd_files_where_its_log_is(copied, cli):
+    """The log comes while it runs, whatever lies beside it."""
+    copied.write(
+        "a.py",
+        "import os, time\nos.chdir('/jig/run')\n"
+        "for name in ('output.a b.log', 'metrics.evil', 'output.\\nx.log'): open(name, 'w').write('x')\n"
+        "os.mkdir('output.3.log')\nos.mkfifo('metrics.7.jsonl')\nprint('here', flush=True)\ntime.sleep(600)\n",
+    )
+    run = cli("submit", "-a", "-c", "docker", "a.py").run_id
+    until(lambda: cli("logs", run).out == "here\n", what="the log while it runs")
+    assert cli("cancel", run, "--grace", "0").out == f"{run}: Canceled\n"
+    assert copied.containers() == []
+
+
+def test_no_room_for_what_it_left(small_disk, make_engine, docker_in, cli, monkeypatch):
+    home = small_disk("16m")
+    docker = docker_in(make_engine())
+    docker.target(sharedVolumes=False)
+    monkeypatch.setenv("JIG_HOME", str(home))
+    docker.write("a.py", "open('outputs/x', 'wb').write(bytes(30 << 20))")
+    said = cli("submit", "-c", "docker", "a.py")
+    assert said.code == 1 and state_of(cli, said.run_id) == ("Failed", "disk-full")
+    assert docker.containers() == []
+
+
+def test_a_copy_that_breaks_off_is_tried_again(copied, cli, jig_home, tmp_path, monkeypatch):
+    """The docker program is killed in the middle of the outputs: no half of a file is taken for the whole."""
+    docker, place = shutil.which("docker"), tmp_path / "bin/docker"
+    place.parent.mkdir()
+    place.write_text(
+        f"""#!/bin/sh
+case "$*" in
+cp*outputs*) [ -e {tmp_path}/broken ] || {{ touch {tmp_path}/broken; {docker} "$@" | head -c 1000000; exit 1; }} ;;
+esac
+exec {docker} "$@"
+"""
+    )
+    place.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place.parent}:{os.environ['PATH']}")
+    copied.write("a.py", "for name in 'abc': open('outputs/' + name, 'wb').write(name.encode() * 700000)")
+    said = cli("submit", "-c", "docker", "a.py")
+    assert said.code == 0 and (tmp_path / "broken").exists(), said.out
+    outputs = Home(str(jig_home)).run(said.run_id).outputs
+    assert {name: os.path.getsize(os.path.join(outputs, name)) for name in os.listdir(outputs)} == dict.fromkeys(
+        "abc", 700000
+    )
+
+
+@pytest.fixture
+def own_copied(make_engine, docker_in):
+    """The same in an engine of the test's own."""
+    project = docker_in(make_engine())
+    project.target(sharedVolumes=False)
+    project.write("nap.py", "import time\nprint('here', flush=True)\ntime.sleep(600)\n")
+    return project
+
+
+def test_cancel_after_the_engine_was_killed(own_copied, cli):
+    run = cli("submit", "-a", "-c", "docker", "nap.py").run_id
+    until(lambda: cli("logs", run).out == "here\n", what="the log while it runs")
+    own_copied.engine.stop(signal.SIGKILL)
+    assert call("cancel", run, "--grace", "0", timeout=30).out == f"{run}: Canceled\n"
+
+
+def test_cancel_while_files_are_copied_to_a_frozen_engine(own_copied, cli):
+    own_copied.write("big", os.urandom(40 << 20))
+    run = cli("submit", "--large", "-a", "-c", "docker", "nap.py").run_id
+    until(lambda: alive(f" cp - jig-{run}"), what="that files are copied")
+    own_copied.engine.pause()
+    try:
+        began = time.monotonic()
+        assert call("cancel", run, "--grace", "0", timeout=30).out == f"{run}: Canceled\n"
+        assert time.monotonic() - began < 20
+    finally:
+        own_copied.engine.resume()
+    assert cli("experiment", "clean").code == 0
+    assert own_copied.containers() == []
+
+
+def test_an_engine_whose_people_are_others_inside(make_engine, docker_in, cli, jig_home):
+    """With user namespaces a container may not read the mounted folders: the run is done without them."""
+    engine = make_engine(own_network=True, userns_remap="default")
+    engine.docker("import", str(base_images()["python"]), "jig-test/python:1")
+    docker = docker_in(engine)
+    docker.write(
+        "a.py",
+        "import os\nprint(os.getuid(), 'AZUREML_NATIVE_SHARE_DIRECTORY' in os.environ)\nopen('outputs/x', 'w').close()\n",
+    )
+    said = cli("submit", "-c", "docker", "a.py")
+    assert said.code == 0, said.out
+    assert "files are copied in and out instead\n0 False\n" in said.out
+    assert os.listdir(Home(str(jig_home)).run(said.run_id).outputs) == ["x"]
+    assert docker.containers() == []

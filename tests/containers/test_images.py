@@ -1,12 +1,15 @@
 """Environments in images, as a person who submits meets them: built once, and again only when something changed."""
 
 import os
+import re
 import shutil
+import signal
 
 import pytest
 
-from tests.conftest import call, until
+from tests.conftest import alive, call, spawn, until
 from tests.containers.conftest import BASE, DONE
+from tests.engines.registry import serve_image
 from tests.ssh.conftest import every_file
 
 SECRET = "s3cr3t-word"
@@ -29,17 +32,17 @@ def test_built_once(managed, cli):
     until(lambda: managed.half_built() == [], what="the end of the build's container")
 
 
-def test_a_warm_submit_asks_the_engine_once(managed, cli, tmp_path, monkeypatch):
+def test_a_warm_submit_asks_the_engine_once(make_engine, docker_in, manage, cli):
+    """For both images; then there is a container, and in the end none."""
+    managed = manage(docker_in(make_engine(debug=True)))
+    log = managed.docker.engine.folder / "log"
     assert cli("submit", "-c", "docker", "a.py").code == 0
-    (tmp_path / "bin").mkdir()
-    place, calls = tmp_path / "bin/docker", tmp_path / "calls"
-    place.write_text(f'#!/bin/sh\necho "$1 $2" >> {calls}\nexec {shutil.which("docker")} "$@"\n')
-    place.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{place.parent}:{os.environ['PATH']}")
-    said = cli("submit", "-c", "docker", "a.py")
-    assert said.code == 0, said.err
-    before, run, after = calls.read_text().rpartition("run --sig-proxy=false\n")
-    assert before in ("", "image inspect\n") and run and after == "rm --force\n"
+    until(lambda: managed.half_built() == [], what="the end of the build's container")
+    before = log.stat().st_size
+    assert cli("submit", "-c", "docker", "a.py").code == 0
+    asked = re.findall(r"Calling (\w+ \S+?)[?\"]", log.read_text()[before:])
+    print(asked)
+    assert 0
 
 
 def test_a_base_that_moved(managed, cli, docker_host):
@@ -129,8 +132,8 @@ def cut_off(docker_in, bridge_engine):
 @pytest.mark.parametrize(
     ("image", "instead"),
     [
-        ("microsoft/mmlspark:plus-gpu-0.9.9", "write `baseDockerImage: nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04`"),
-        ("microsoft/mmlspark:plus-0.9.9", "write `baseDockerImage: python:3.11` into the .compute file"),
+        ("microsoft/mmlspark:plus-gpu-0.9.9", "write `baseDockerImage: python:3.11` into the .compute file: PyTorch"),
+        ("microsoft/mmlspark:plus-0.9.9", "write `baseDockerImage: python:3.11` into the .compute file, `"),
     ],
 )
 @pytest.mark.parametrize("managed", [True, False], ids=["managed", "theirs"])
@@ -142,10 +145,18 @@ def test_images_that_are_gone(cut_off, cli, image, instead, managed):
     status = cli("status", "-o", "json").json()
     assert (status["state"], status["reason"]) == ("Failed", "environment-failed")
     assert f"jig: pulling the image {image}\n" in said.out
-    (line,) = [line for line in said.out.splitlines() if line.startswith("Status: ")]
-    assert f"the image {image} could not be pulled: " in line and instead in line
+    gone = f"the image {image} is gone from Docker Hub"
+    rows = dict(line.split(": ", 1) for line in said.out.splitlines() if ": " in line)
+    assert rows["Status"] == f"Failed: the environment could not be built: {gone}"
+    assert rows["Fix"].startswith(instead) and status["fix"] == rows["Fix"]
+    assert os.path.getsize(rows["Log"]) > 0, "what docker said"
+    assert cli("logs").err.splitlines()[1] == f"fix: {rows['Fix']}"
     again = cli("experiment", "prepare", "-c", "docker")
-    assert again.code == 125 and instead in again.err
+    assert again.code == 125 and f"error: {gone}\n\nhint: {instead}" in again.err
+    assert "the full log is " in again.err
+    cut_off.runconfig("docker", PrepareEnvironment=False)
+    again = cli("submit", "-c", "docker", "a.py")
+    assert again.code == 125 and again.err.startswith(f"error: {gone}\n\nhint: {instead}")
 
 
 def test_an_image_of_somebody(cut_off, cli):
@@ -168,7 +179,74 @@ def test_the_python_of_an_image(docker, cli, base):
         status = cli("status", "-o", "json").json()
         assert said.code == 125 and (status["state"], status["reason"]) == ("Failed", "not-started")
         assert "there is no python and no python3 in the search path" in said.out
-        assert "userManagedEnvironment: false" in said.out
+        assert "pythonLocation" in said.out
+
+
+@pytest.fixture
+def altered(docker):
+    """altered(shell commands, change) → an image like the base, in which they were run; gone after the test."""
+    name, engine = "jig-test/altered:1", docker.engine
+
+    def make(commands: str, *changes: str) -> str:
+        engine.docker("run", "--network=none", "--name=altered", BASE, "sh", "-ec", commands)
+        engine.docker("commit", *(f"--change={change}" for change in changes), "altered", name)
+        engine.docker("rm", "altered")
+        return name
+
+    yield make
+    engine.docker("rmi", name)
+
+
+def test_an_image_with_volumes_of_its_own(docker, cli, altered):
+    """The engine makes one for each container: none is left."""
+    docker.target(altered("true", "VOLUME /data"))
+    docker.write("a.py", "open('/data/x', 'w').close()")
+    assert cli("submit", "-c", "docker", "a.py").code == 0
+    assert docker.engine.docker("volume", "ls", "-q") == ""
+
+
+def test_an_image_with_ways_of_its_own(docker, cli, altered):
+    """Another user, folder, entry point and PYTHONPATH: the run has its own, and the image's variables."""
+    ways = ("USER daemon", "WORKDIR /srv", 'ENTRYPOINT ["/bin/false"]', "ENV PYTHONPATH=/srv/lib COLOR=red")
+    docker.target(altered("mkdir /srv/lib; echo y = 2 > /srv/lib/theirs.py", *ways))
+    docker.write("a.py", "import os, jig, theirs; print(os.getuid(), os.getcwd(), theirs.y, os.environ['COLOR'])")
+    said = cli("submit", "-c", "docker", "a.py")
+    assert f"\n{os.getuid()} /azureml-run 2 red\n" in said.out, said.out
+
+
+PYTHON_2 = "printf '#!/bin/sh\\n[ $1 = -V ] && echo Python 2.7.18 || echo Unknown option: -I; exit 2' > /usr/bin/python; chmod 755 /usr/bin/python"
+
+
+def test_an_image_whose_python_is_old(docker, cli, altered):
+    """The newer one beside it is taken; a script that is told to use the old one is told why it cannot."""
+    docker.target(altered(PYTHON_2))
+    docker.write("a.py", "import sys; print(sys.executable)")
+    assert "\n/usr/bin/python3\n" in cli("submit", "-c", "docker", "a.py").out
+    docker.target("jig-test/altered:1", pythonLocation="/usr/bin/python")
+    said = cli("submit", "-c", "docker", "a.py")
+    assert said.code == 125 and "/usr/bin/python in the image did not get as far as the script" in said.out, said.out
+    assert "it must be Python 3.5 or newer" in said.out and docker.containers() == []
+    docker.engine.docker("rmi", "jig-test/altered:1")
+    docker.target(altered(PYTHON_2 + "; rm /usr/bin/python3"))
+    said = cli("submit", "-c", "docker", "a.py")
+    assert "/usr/bin/python in the image jig-test/altered:1 is Python 2.7.18, and scripts need 3.5 or newer" in said.out
+
+
+@pytest.mark.parametrize("words", [("submit", "-c", "docker", "a.py"), ("experiment", "prepare", "-c", "docker")])
+def test_ctrl_c_while_an_image_is_pulled_for_conda(docker, cli, jig_home, no_settings, words):
+    """Conda packages are chosen for what is in the image, which is needed before there is a run."""
+    docker.write("a.py", "print(1)")
+    docker.write(
+        "aml_config/conda_dependencies.yml", "channels: [http://127.0.0.1:9/]\ndependencies:\n- python\n- zlib\n"
+    )
+    with serve_image([{"large": os.urandom(1 << 20)}]) as registry:
+        docker.target(f"{registry.address}/some/image:1", userManagedEnvironment=False)
+        client = spawn(*words, start_new_session=True)
+        assert registry.arrived.wait(20)
+        os.killpg(client.pid, signal.SIGINT)
+        _, err = client.communicate(timeout=20)
+    assert client.returncode == 130 and b"Traceback" not in err, err
+    assert cli("history", "list", "-o", "json").json() == [] and alive("some/image:1") == []
 
 
 def test_two_submits_at_once(managed, cli):

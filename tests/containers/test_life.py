@@ -111,6 +111,18 @@ def test_the_container_ended_by_somebody(docker, cli, going, words):
     assert gone(docker, run)
 
 
+@pytest.mark.parametrize("shared", [True, False], ids=["mounted", "copied"])
+def test_cancel_while_the_container_is_paused(docker, cli, going, shared):
+    docker.target(sharedVolumes=shared)
+    run = going(docker)
+    docker.engine.docker("pause", f"jig-{run}")
+    try:
+        assert call("cancel", run, "--grace", "0", timeout=30).out == f"{run}: Canceled\n"
+        assert gone(docker, run)
+    finally:
+        call("experiment", "clean")
+
+
 def test_an_engine_that_stops_is_not_the_script_dying(own, cli, going):
     project = own()
     run = going(project)

@@ -44,18 +44,9 @@ def edit(place: Path, pattern: str, text: str) -> None:
     place.write_text(edited)
 
 
+@pytest.mark.usefixtures("archive_at_hand", "no_settings")
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=["remotedocker", "--type remotedocker"])
-def test_the_article(
-    make_docker_box,
-    packages,
-    archive_at_hand,
-    no_settings,
-    tmp_path,
-    cli,
-    jig_home,
-    monkeypatch,
-    spelling,  # noqa: F811
-):
+def test_the_article(make_docker_box, packages, tmp_path, cli, jig_home, monkeypatch, spelling):
     tag, languages = SPELLINGS[spelling]
     image = f"microsoft/mmlspark:plus-gpu-{tag}"  # gone from Docker Hub: here the machine has one of that name
     box = make_docker_box(gpu=Driver.by_gpus)

@@ -27,8 +27,8 @@ def processes(run_id: str) -> "tuple[int, int]":
                 continue
             if b"supervise" in words and run_id.encode() in words:
                 found[int(name)] = parent
-    guard = next(pid for pid, parent in found.items() if parent in found)
-    return found[guard], guard
+    supervisor = next(pid for pid, parent in found.items() if parent not in found)
+    return supervisor, next(pid for pid, parent in found.items() if parent == supervisor)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import jig
 from jig.runner import engine, engine_facts
 from jig.runner.engine import DEFAULT_ADDRESS, Engine, EngineFailed, connect, home_key
-from jig.runner.engine_errors import GROUP, INSTALL, START
+from jig.runner.engine_errors import ELSEWHERE, GROUP, INSTALL, START
 from jig.runner.engine_refusals import BRING
 from tests.engines.fixtures import point_docker_at
 from tests.listener import Listener
@@ -106,7 +106,10 @@ def test_a_program_outside_the_search_path(docker_host, monkeypatch, tmp_path):
 def test_not_running(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/s")
     failed = failure("image", "inspect", "x")
-    assert (failed.code, failed.hint) == ("not-running", START)
+    assert (failed.code, failed.hint) == (
+        "not-running",
+        ELSEWHERE % f"DOCKER_HOST is set to unix://{tmp_path}/s" + START,
+    )
     assert failed.reason == f"the Docker engine is not running (nobody answers at {tmp_path}/s)"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from jig.runner.engine import explain
-from jig.runner.engine_errors import GROUP, START, all_tried, own_words
+from jig.runner.engine_errors import ELSEWHERE, GROUP, OVER_SSH, START, all_tried, own_words
 from jig.runner.engine_refusals import BRING, DRIVER, LOGIN, ROOT, TOOLKIT, WITHOUT
 
 OCI = "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: "
@@ -124,7 +124,7 @@ IMAGES = [
     ("Error response from daemon: pull access denied for microsoft/mmlspark, repository does not exist or may require 'docker login': denied: requested access to the resource is denied\n",
      "there is no image microsoft/mmlspark to be had: it does not exist, or it is not public", LOGIN),
     ("Error response from daemon: toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading: https://www.docker.com/increase-rate-limit\n",
-     "the registry refuses more downloads for now", "wait, or `docker login` on that machine: who is logged in may download more"),
+     "the registry refuses more downloads for now", "wait, or `docker login` there: who is logged in may download more"),
     ('Error response from daemon: Get "https://reg.corp/v2/": x509: certificate signed by unknown authority\n',
      'the engine does not trust the certificate of the registry (docker says: Get "https://reg.corp/v2/": x509: certificate signed by unknown authority)',
      "put the certificate of its authority at /etc/docker/certs.d/REGISTRY/ca.crt; where it is out of date, look at the clock of the machine"),
@@ -132,17 +132,17 @@ IMAGES = [
      "the registry does not speak https", "name it in insecure-registries of /etc/docker/daemon.json, and `sudo systemctl restart docker`"),
     ('Error response from daemon: Head "https://reg.corp/v2/x/manifests/1": no basic auth credentials\n',
      'the registry does not let this user have the image (docker says: Head "https://reg.corp/v2/x/manifests/1": no basic auth credentials)',
-     "`docker login REGISTRY` on that machine: the registry is what stands before the first / of the image's name"),
+     "`docker login REGISTRY` there: the registry is what stands before the first / of the image's name"),
     ('error getting credentials - err: exec: "docker-credential-desktop": executable file not found in $PATH, out: ``\n',
      'docker cannot ask for its stored password (docker says: error getting credentials - err: exec: "docker-credential-desktop": executable file not found in $PATH, out: ``)',
-     "remove the line credsStore or credHelpers from ~/.docker/config.json of that machine"),
+     "remove the line credsStore or credHelpers from ~/.docker/config.json there"),
     ("no matching manifest for linux/arm64/v8 in the manifest list entries\n",
      "this image does not exist for the machine's processor (linux/arm64/v8)", "take a base image that is made for it"),
     ("invalid reference format: repository name (library/Foo) must be lowercase\n",
      "this is no name of an image (docker says: invalid reference format: repository name (library/Foo) must be lowercase)",
      "write baseDockerImage as NAME or NAME:TAG in small letters, such as python:3.11-slim"),
-    ("docker: Error response from daemon: No such image: nope:1." + SEE, "the engine has no image nope:1", "`docker pull` it on that machine, or correct baseDockerImage"),
-    ("Error response from daemon: no such image: nope:1: No such image: nope:1\n", "the engine has no image nope:1", "`docker pull` it on that machine, or correct baseDockerImage"),
+    ("docker: Error response from daemon: No such image: nope:1." + SEE, "the engine has no image nope:1", "`docker pull nope:1` there, or correct baseDockerImage"),
+    ("Error response from daemon: no such image: nope:1: No such image: nope:1\n", "the engine has no image nope:1", "`docker pull nope:1` there, or correct baseDockerImage"),
 ]  # fmt: skip
 
 OTHERS = [
@@ -208,7 +208,8 @@ def test_long_words_keep_their_beginning_and_their_end():
     assert said == "a" * 100 + " … " + "a" * 190 + " the cause"
 
 
-def test_all_that_was_tried_is_told():
+def test_all_that_was_tried_is_told(monkeypatch):
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
     failed = all_tried([("docker", NOT_ALLOWED), ("sudo", "sudo: a password is required\n")], SOCKET)
     assert failed.code == "permission"
     assert failed.reason == (
@@ -227,3 +228,18 @@ def test_an_engine_of_the_users_own_is_pointed_at(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     failed = all_tried([("docker", REACH[0][0])], SOCKET)
     assert failed.hint == f"this user has an engine of its own: set DOCKER_HOST=unix://{tmp_path}/docker.sock"
+
+
+def test_where_the_engine_is_looked_for_is_told(tmp_path, monkeypatch):
+    address = f"unix://{tmp_path}/s"
+    gone = f"Cannot connect to the Docker daemon at {address}. Is the docker daemon running?\n"
+    monkeypatch.setenv("DOCKER_HOST", address)
+    assert all_tried([("docker", gone)], address).hint == ELSEWHERE % f"DOCKER_HOST is set to {address}" + START
+    monkeypatch.delenv("DOCKER_HOST")
+    assert all_tried([("docker", gone)], address).hint.startswith(f"the docker context in use leads to {address}: ")
+    assert all_tried([("docker", REACH[0][0])], SOCKET).hint == START
+
+
+def test_over_ssh_a_group_counts_later(monkeypatch):
+    monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
+    assert all_tried([("docker", NOT_ALLOWED)], SOCKET).hint == GROUP + OVER_SSH

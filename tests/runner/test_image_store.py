@@ -61,10 +61,10 @@ def test_environments_go_and_come_again(docker, project, cli, jig_home):
 def test_what_the_command_says(docker, cli):
     assert cli("submit", "-c", "docker", "hello.py").code == 0
     kept = cli("experiment", "clean", "--keep-images")
-    assert kept.code == 0 and rows(kept)["environments in Docker images"] == "0 B"
+    assert kept.code == 0 and rows(kept)["environments in Docker images, with compiled files"] == "0 B"
     assert len(environments(docker)) == 1
     said = cli("experiment", "clean")
-    assert said.code == 0 and rows(said)["environments in Docker images"].endswith(" kB")
+    assert said.code == 0 and rows(said)["environments in Docker images, with compiled files"].endswith(" kB")
     assert "containers" not in rows(said) and environments(docker) == []
 
 
@@ -76,7 +76,7 @@ def test_a_living_run_keeps_its_container_and_its_image(docker, project, cli, ji
     until(lambda: log.exists() and log.read_text() == "here\n")
     kept = environments(docker)
     said = cli("experiment", "clean")
-    assert said.code == 0 and rows(said)["environments in Docker images"] == "0 B"
+    assert said.code == 0 and rows(said)["environments in Docker images, with compiled files"] == "0 B"
     assert f"jig-{run_id}" in containers(docker) and environments(docker) == kept
     assert cli("status", run_id, "-o", "json").json()["state"] == "Running"
     assert cli("cancel", run_id).code == 0
@@ -178,7 +178,7 @@ def test_an_engine_that_is_away(docker, cli, monkeypatch, tmp_path):
     with monkeypatch.context() as away:
         away.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
         said = cli("experiment", "clean")
-        assert said.code == 0 and rows(said)["environments in Docker images"] == "0 B"
+        assert said.code == 0 and rows(said)["environments in Docker images, with compiled files"] == "0 B"
         assert said.err.startswith(f"warning: what jig made in Docker on local stays: {NO_ENGINE}")
         listed = cli("environment", "list", "-o", "json")
         assert listed.json() == [] and listed.err.startswith(f"jig: images are left out: {NO_ENGINE}")
@@ -203,6 +203,7 @@ def test_images_are_listed_and_pruned(docker, cli, jig_home):
     (tag,) = environments(docker)
     (row,) = cli("environment", "list", "-c", "docker", "-o", "json").json()
     assert (row["id"], row["kind"], row["in_use"], row["changed"]) == (tag.partition(":")[2], "image", False, False)
+    assert (row["path"], row["python"][:4], row["packages"]) == (tag, "3.11", 0)
     assert row["bytes"] > 1000 and abs(row["used"] - time.time()) < 60
     shown = cli("environment", "show", "-c", "docker", "-o", "json").json()
     assert (shown["image"], shown["prepared"], shown["size"]) == (tag, True, row["bytes"])

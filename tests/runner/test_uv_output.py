@@ -91,3 +91,14 @@ def test_large_downloads_are_counted() -> None:
         "downloading: 1 of 3 large files are here, 12 of 1576 MiB",
         "downloading: 2 of 3 large files are here, 1548 of 1576 MiB",
     ]
+
+
+def test_a_python_that_cannot_be_downloaded() -> None:
+    text = (
+        "error: Failed to install cpython-3.9.25-linux-x86_64-gnu\n"
+        "  Caused by: Failed to download https://github.com/astral-sh/python-build-standalone/releases/x.tar.gz\n"
+        "  Caused by: dns error\n"
+    )
+    sentence = "has no such Python, and uv could not download one: dns error"
+    assert explain(text) == f"this machine {sentence}"
+    assert explain(text, "the image base:1") == f"the image base:1 {sentence}"

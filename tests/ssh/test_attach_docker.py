@@ -91,7 +91,7 @@ def test_clean_goes_there(docker_box, project, cli):
 
     assert len(environments()) == 1
     said = cli("experiment", "clean")
-    assert said.code == 0 and told(said)["environments in Docker images"] != "0 B"
+    assert said.code == 0 and told(said)["environments in Docker images, with compiled files"] != "0 B"
     assert environments() == []
     assert docker_box.host.run("find /home/ada/.jig ! -user ada", user="root").stdout == "", (
         "files of somebody else were left"

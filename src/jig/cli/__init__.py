@@ -155,6 +155,8 @@ def _lost(found: Found, word: str) -> JigError:
         known = [*SHORT, *NOUNS, "help"]
     what = "option" if word.startswith("-") else "command"
     close = nearest(word, known) if what == "command" else None
+    if close is None and found.node is None:  # the verb without its noun
+        close = " or ".join(f"jig {noun} {word}" for noun in NOUNS if load(noun).find(word) is not None)
     advice = f"did you mean {close}?\n" if close else ""
     return UsageError(
         f"there is no {what} {found.path} {word}; the commands are {', '.join(known)}",

@@ -103,12 +103,15 @@ def attach(args: Args) -> int:
 
 def _kind(args: Args) -> str | None:
     """The kind in any of its spellings, if one was named."""
-    from jig.errors import UsageError
+    from jig.errors import UsageError, nearest
     from jig.project.keys import OLD_KINDS
 
     kind = args.text("kind") or args.text("type") or ("cluster" if args.flag("cluster") else None)
-    if kind not in (None, *KINDS):
-        raise UsageError(f"{kind!r} is no kind of machine", f"write one of {', '.join(KINDS)}")
+    if kind is not None and kind not in KINDS:
+        same = [known for known in KINDS if sorted(known) == sorted(kind)]  # dockerlocal
+        close = same[0] if same else nearest(kind, KINDS)
+        advice = f"did you mean {close}? " if close else ""
+        raise UsageError(f"{kind!r} is no kind of machine", f"{advice}write one of {', '.join(KINDS)}")
     return OLD_KINDS.get(kind, kind) if kind else None
 
 

@@ -39,7 +39,7 @@ def report(facts: dict[str, Any]) -> None:
         disk = f"{facts['home']} CANNOT BE WRITTEN: set jigHome, in the .compute file, to a folder of yours"
     rows = [
         ("machine", f"{facts['host']} ({facts['platform']})"),
-        ("python", facts["python"]),
+        ("python of the machine" if "engine" in facts else "python", facts["python"]),
         ("GPU", "; ".join(gpus) or "none found (no nvidia-smi)"),
         ("disk", disk),
         *(container.rows(facts["engine"]) if "engine" in facts else [("docker", facts["docker"])]),
@@ -56,14 +56,17 @@ def login_of(target: ComputeTarget) -> Address | None:
     return Address.parse(target.username or "", target.address) if target.address is not None else None
 
 
-def _target(args: Args) -> tuple[Project, ComputeTarget]:
+def _target(args: Args, to_run: bool = False) -> tuple[Project, ComputeTarget]:
     from jig.errors import UsageError
     from jig.project import Project
 
     project = Project.find(os.getcwd())
-    target = project.compute_target(args.text("name") or args.required("word"))
+    target = project.compute_target(args.text("name") or args.required("word"), to_run)
     if target.address is None and not target.in_container:
-        raise UsageError(f"{target.name} is of type {target.kind}: there is no machine to reach")
+        raise UsageError(
+            f"{target.name} is of type {target.kind}: there is no machine to reach",
+            "its runs are processes of this computer; `jig computetarget show NAME` tells what its file says",
+        )
     return project, target
 
 
@@ -74,7 +77,7 @@ def check(args: Args) -> int:
     from jig.machines.ssh import machine
     from jig.machines.ssh_errors import check_attached
 
-    _, target = _target(args)
+    _, target = _target(args, to_run=True)
     if target.address is None:
         facts = container.look_here(target)
     else:

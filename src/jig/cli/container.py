@@ -39,7 +39,8 @@ def question(target: ComputeTarget) -> dict[str, str] | None:
     """What a probe is to find out about the engine for this target; None where there is none to ask."""
     if not target.in_container:
         return None
-    return {"base": target.base_docker_image or "", "gpus": "all" if target.nvidia_docker else ""}
+    asked = {"base": target.base_docker_image or "", "gpus": "all" if target.nvidia_docker else ""}
+    return asked if target.managed else asked | {"python": target.python_location}
 
 
 def attach_here(args: Args, project: Project, image: str | None) -> int:
@@ -51,7 +52,8 @@ def attach_here(args: Args, project: Project, image: str | None) -> int:
     given = [option for option, dest in OVER_SSH.items() if args.text(dest) is not None or args.flag(dest)]
     if given:
         hint = "for a container on another machine write remotedocker"
-        raise UsageError(f"localdocker is Docker on this machine: {', '.join(given)} has no use", hint)
+        verb = "has" if len(given) == 1 else "have"
+        raise UsageError(f"localdocker is Docker on this machine: {', '.join(given)} {verb} no use", hint)
     target = ComputeTarget(
         args.required("name"), "localdocker",
         base_docker_image=image, nvidia_docker=args.flag("gpu"), jig_home=args.text("home"),
@@ -78,7 +80,8 @@ def wrong(facts: dict[str, Any]) -> bool:
     engine = facts.get("engine")
     if engine is None:
         return False
-    return "error" in engine or "error" in engine.get("gpu", {}) or len(_base_rows(engine["base"])) > 1
+    parts = (engine, engine.get("gpu", {}), engine.get("python", {}))
+    return any("error" in part for part in parts) or len(_base_rows(engine["base"])) > 1
 
 
 def rows(engine: dict[str, Any]) -> list[tuple[str, str]]:
@@ -86,17 +89,25 @@ def rows(engine: dict[str, Any]) -> list[tuple[str, str]]:
     from jig.cli.terminal import human_bytes
 
     if "error" in engine:
-        return [("docker", f"NOT USABLE: {engine['error']}"), *_fix(engine)]
-    found = [("docker", f"{engine['version']}, by `{engine['program']}`")]
-    gpu = engine.get("gpu")
-    if gpu is not None and "error" in gpu:
-        found += [("GPU in containers", f"NOT POSSIBLE: {gpu['error']}"), *_fix(gpu)]
-    elif gpu is not None:
-        found.append(("GPU in containers", f"yes, by `{gpu['command']}`"))
+        return [("docker", f"NOT USABLE: {engine['error']}"), *_fix(engine), *_gpu_rows(engine.get("gpu"))]
+    found = [("docker", f"{engine['version']}, by `{engine['program']}`"), *_gpu_rows(engine.get("gpu"))]
     found += _base_rows(engine["base"])
+    python = engine.get("python")
+    if python is not None and "error" in python:
+        found += [("python in the image", f"NOT THERE: {python['error']}"), *_fix(python)]
+    elif python is not None:
+        found.append(("python in the image", " ".join(filter(None, (python["path"], python["version"])))))
     if engine["free_bytes"] is not None:
         found.append(("disk for images", f"{human_bytes(engine['free_bytes'])} free for {engine['root']}"))
     return found
+
+
+def _gpu_rows(gpu: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if gpu is None:
+        return []
+    if "error" in gpu:
+        return [("GPU in containers", f"NOT POSSIBLE: {gpu['error']}"), *_fix(gpu)]
+    return [("GPU in containers", f"yes, by `{gpu['command']}`")]
 
 
 def _base_rows(base: dict[str, Any] | None) -> list[tuple[str, str]]:
@@ -114,7 +125,7 @@ def _base_rows(base: dict[str, Any] | None) -> list[tuple[str, str]]:
         return [("base image", f"{base['name']} is there, {human_bytes(base['bytes'])}")]
     instead = advice(base["name"])
     if instead:
-        return [("base image", f"NOT TO BE HAD: {base['name']}"), ("  fix", instead)]
+        return [("base image", f"GONE from Docker Hub: {base['name']}"), ("  fix", instead)]
     return [("base image", f"{base['name']} is not there yet: the first run pulls it")]
 
 

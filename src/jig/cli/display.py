@@ -168,6 +168,8 @@ def ending(run: runs.Run) -> str:
 def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
     """The end of a run for a person: a box at a terminal, plain lines in a pipe."""
     rows = [("RunId", folder.id), ("Status", ending(run))]
+    if run.fix:
+        rows.append(("Fix", run.fix))
     if run.duration_s is not None:
         rows.append(("Duration", human_duration(run.duration_s)))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, list)]
@@ -182,7 +184,8 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         rows.append(("Survivors", "processes that would not end: " + ", ".join(map(str, run.survivors))))
     if run.reason in ("environment-failed", "internal-error"):
         log = folder.prepare_log if run.reason == "environment-failed" else folder.supervisor_log
-        rows.append(("Log", log))
+        if os.path.exists(log) and log not in run.why:
+            rows.append(("Log", log))
     if is_terminal(sys.stdout):
         return box("Execution Details", rows, width_of(sys.stdout)) + "\n"
     return f"\nExecution Details\n=================\n{plain(rows)}\n"

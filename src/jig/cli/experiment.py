@@ -182,6 +182,7 @@ def status(args: Args) -> int:
         "state": run.state,
         "reason": run.reason,
         "description": run.why,
+        **({"fix": run.fix} if run.fix else {}),
         "exit_code": run.exit_code,
         "script_name": plan["script"],
         "target": plan["target"],
@@ -234,6 +235,7 @@ def logs(args: Args) -> int:
             shown.write_bytes(data)
         if not reader.log_offset and so_far.reason in ("environment-failed", "not-started"):
             sys.stderr.write(f"{found.id}: {so_far.state}: {printable(so_far.why)}\n")
+            _tell_fix(so_far)
         return 0
     if found.doubtful:
         found.run()
@@ -244,7 +246,15 @@ def logs(args: Args) -> int:
     if found.machine.remote:
         _bring_outputs(found.folder, found.machine)
     sys.stderr.write(f"{found.id}: {shown.ending(run)}\n")
+    _tell_fix(run)
     return run.submit_code
+
+
+def _tell_fix(run: Run) -> None:
+    from jig.cli.terminal import printable
+
+    if run.fix:
+        sys.stderr.write(f"fix: {printable(run.fix)}\n")
 
 
 def cancel(args: Args) -> int:
@@ -318,7 +328,7 @@ def clean(args: Args) -> int:
         "work": "code copies of ended runs",
         "blobs": "unused files",
         "runner": "old runners",
-        "images": "environments in Docker images",
+        "images": "environments in Docker images, with compiled files",
     }
     freed = dict.fromkeys(names, 0)
     containers = 0

@@ -155,10 +155,9 @@ def _follow(submitted: Submitted, line: StatusLine) -> None:
             break
         else:
             line.show(f"{item['event']} …")
-    why = runs.fold(events.read(folder.events)).why
-    raise JigError(
-        f"there is no place for a shell: {why}", f"more of it:  jig experiment prepare -c {handle.plan.run_config}"
-    )
+    run = runs.fold(events.read(folder.events))
+    more = f"more of it:  jig experiment prepare -c {handle.plan.run_config}"
+    raise JigError(f"there is no place for a shell: {run.why}", f"{run.fix}\n{more}" if run.fix else more)
 
 
 def _give_back(machine: Machine, run_id: str, folder: str, reached: bool) -> None:

@@ -62,7 +62,8 @@ baseDockerImage: {image}
 # that look for it in the image, take {cuda} or the like (NVIDIA removes old tags).
 {gpu_mark}nvidiaDocker: true
 
-# true: the run's folder and the share folder are mounted. false: files are copied in and out, and nothing is shared.
+# true: the run's folder and the share folder are mounted. false: files are copied in and out, and nothing is shared;
+# then remove nativeSharedDirectory below.
 sharedVolumes: true
 
 # Base of the folder that outlives the runs; scripts find their project's part in AZUREML_NATIVE_SHARE_DIRECTORY.
@@ -130,7 +131,10 @@ def new_target_files(project: Project, name: str) -> tuple[str, str]:
     for path in (compute, run_config):
         if os.path.lexists(path):
             shown = os.path.relpath(path, project.root)
-            raise UsageError(f"{shown} exists already", f"choose another name, or:  jig computetarget detach {name}")
+            raise UsageError(
+                f"{shown} exists already",
+                f"edit it, choose another name, or delete it with:  jig computetarget detach {name}",
+            )
     return compute, run_config
 
 

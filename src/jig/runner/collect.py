@@ -6,7 +6,7 @@ import sys
 import time
 
 from jig.runner import blobs, events, manifest
-from jig.runner.folder import Home, RunFolder
+from jig.runner.folder import INSIDE, SCRIPT_HOME, Home, RunFolder
 from jig.runner.quick_json import loads
 from jig.runner.status import ALIVE, ELSEWHERE, status
 from jig.system import lock
@@ -124,13 +124,14 @@ def _held(staged: str) -> bool:
 
 
 def _drop_work(home: Home, folder: RunFolder) -> int:
-    """Remove an ended run's copy of the code; what it wrote into outputs/ stays."""
+    """Remove an ended run's copy of the code, and its home in a container; what it wrote into outputs/ stays."""
     past = events.read(folder.events)
     # A script may have put a link in the folder's place: what it leads to is not ours to remove.
     ended = bool(past) and past[-1]["event"] in events.FINAL
     if not ended or not os.path.isdir(folder.work) or os.path.islink(folder.work):
         return 0
-    return sum(delete(os.path.join(folder.work, name)) for name in os.listdir(folder.work) if name != "outputs")
+    dropped = [os.path.join(folder.work, name) for name in os.listdir(folder.work) if name != "outputs"]
+    return sum(map(delete, dropped + [os.path.join(folder.path, name) for name in (SCRIPT_HOME, INSIDE)]))
 
 
 def unused_blobs(home: Home) -> int:

@@ -9,14 +9,15 @@ import sys
 
 from jig.runner import image, image_words
 from jig.runner.engine import Engine, EngineFailed, home_key
-from jig.runner.folder import INSIDE, RunFolder, runner_root
+from jig.runner.engine_proxies import docker_proxies, no_proxies
+from jig.runner.folder import INSIDE, SCRIPT_HOME, WHO, RunFolder, runner_root
 from jig.runner.manifest import native
 
 assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+    from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
     from jig.runner.engine_gpu import Way
 
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
 
 RUN, WORK, SHARE, CACHE = "/jig/run", "/azureml-run", "/azureml-share", "/jig/pycache"
 SCRIPT_IMPORTS = "/jig/pack/script"
+INIT = SCRIPT_IMPORTS + "/jig_init.py"
 HOME = "/jig/home"
+
+
+class Interrupted(Exception):
+    """An order came in the middle of something long."""
 
 
 class Ready:
@@ -34,9 +40,9 @@ class Ready:
         self.look = look
         self.way = way
 
-    def base_facts(self, tell: "Callable[[str], None]") -> "Dict[str, Any]":
+    def base_facts(self, tell: "Callable[[str], None]", stopping: "Callable[[], bool]") -> "Dict[str, Any]":
         """What the base image has inside; it is pulled for that where it is missing."""
-        return image.base_facts(self.look, tell)
+        return image.base_facts(self.look, tell, stopping)
 
 
 def get_ready(home: str, container: "Dict[str, Any]", environment: "Dict[str, Any]") -> Ready:
@@ -67,13 +73,14 @@ class Setup:
         self.name = container_name(folder.id)
         self.starter = engine  # another one where a GPU is given by another program
         self.shared = bool(container["shared"])
-        self.orders = b""
+        self.start: "Tuple[List[str], Dict[str, str]]" = ([], {})  # the script's words and variables
         self._container = container
         self._known = known
 
     def argv(self) -> "List[str]":
         """The whole command, as the record tells it."""
-        return self.starter.argv("run" if self.shared else "create", *self.words())
+        verb = ("run", "--sig-proxy=false") if self.shared else ("create",)
+        return self.starter.argv(*verb + tuple(self.words()))
 
     def words(self) -> "List[str]":
         """What docker is told after `run` or `create`."""
@@ -81,6 +88,19 @@ class Setup:
         mounts = self._container["mounts"] if self.shared else ()
         known["mounts"] = [word for mount in mounts for word in ("--mount", fill_mount(mount, known))]
         return fill(self._container["words"], known)
+
+    def orders(self) -> bytes:
+        """What init is told first; secrets go this way, so they are in no file and in nothing that the engine keeps."""
+        from jig.runner import supervise
+
+        argv, variables = self.start
+        if not self.shared:
+            variables = {name: value for name, value in variables.items() if name != supervise.SHARE_VARIABLE}
+        fields = [str(self._known["nonce"]).encode(), WORK.encode(), b"%d" % len(argv)]
+        fields += [native(word) for word in argv]
+        fields += [native(name) + b"=" + native(value) for name, value in variables.items()]
+        data = b"".join(field + b"\0" for field in fields)
+        return b"%d\n" % len(data) + data
 
 
 def container_name(run_id: str) -> str:
@@ -98,6 +118,9 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     share = os.path.expanduser(plan["share"])
     cache = os.path.join(home, "pycache", made.id.rpartition(":")[2][:32])
     nonce = os.urandom(8).hex()
+    image_variables = dict(
+        pair.partition("=")[::2] for pair in (ready.look.config.get("Config") or {}).get("Env") or ()
+    )
     _make_files(folder, made.facts, uid, gid, nonce)
     for path in (share, cache + WORK):  # where something is mounted in it docker would make a folder of root's
         os.makedirs(path, exist_ok=True)
@@ -110,10 +133,12 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
         "cache": cache,
         "image": made.id,
         "python": made.python,
+        "nonce": nonce,
         "shm": str(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2),
-        "user": [] if facts["rootless"] else _user_words(uid, gid),
+        "user": ["--user", "0:0"] if facts["rootless"] else _user_words(uid, gid),
         "network": [] if facts["bridge"] else ["--network", "host"],
         "gpus": ready.way.options if ready.way else [],
+        "proxies": no_proxies(image_variables, sudo=ready.look.engine.program[0] == "sudo"),
     }
     setup = Setup(ready.look.engine, folder, container, known, home)
     setup.owner = (uid, gid)
@@ -128,6 +153,9 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
         "PYTHONPYCACHEPREFIX": CACHE,
         "{imports}": SCRIPT_IMPORTS,
     }
+    for name, value in docker_proxies().items():
+        if name not in image_variables:
+            variables.update({name: value, name.lower(): value})
     if ready.way is not None:
         from jig.runner.engine_gpu import NODES
 
@@ -135,18 +163,9 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     if made.prefix:
         variables["{programs}"] = made.prefix + "/bin"
         variables["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = made.prefix
-    variables.update(script_variables(request, SHARE if setup.shared else "", RUN))
-    argv = [made.python if word == "{python}" else word for word in plan["argv"]]
-    setup.orders = orders(nonce, WORK, argv, variables)
+    variables.update(script_variables(request, SHARE, RUN))
+    setup.start = ([made.python if word == "{python}" else word for word in plan["argv"]], variables)
     return setup
-
-
-def orders(nonce: str, work: str, argv: "Sequence[str]", variables: "Dict[str, str]") -> bytes:
-    """What init is told first; secrets go this way, so they are in no file and in nothing that the engine keeps."""
-    fields = [nonce.encode(), work.encode(), b"%d" % len(argv)] + [native(word) for word in argv]
-    fields += [native(name) + b"=" + native(value) for name, value in variables.items()]
-    data = b"".join(field + b"\0" for field in fields)
-    return b"%d\n" % len(data) + data
 
 
 def fill(words: "Sequence[str]", known: "Known") -> "List[str]":
@@ -196,17 +215,22 @@ def _user_name(uid: int) -> str:
 
 def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, nonce: str) -> None:
     """The run's side of what is mounted: who the person is, and the proof that it is this folder."""
-    inside = os.path.join(folder.path, INSIDE)
-    for path in (inside, os.path.join(inside, "pycache"), os.path.join(folder.path, "home")):
+    inside, who = os.path.join(folder.path, INSIDE), os.path.join(folder.path, WHO)
+    for path in (inside, os.path.join(inside, "pycache"), os.path.join(folder.path, SCRIPT_HOME), who):
         os.makedirs(path, exist_ok=True)
+    for path in (folder.log, folder.metrics):  # each is mounted by itself: docker would make its place, for root
+        for file_path in (path, os.path.join(inside, os.path.basename(path))):
+            os.close(os.open(file_path, os.O_WRONLY | os.O_CREAT, 0o644))
     name = _user_name(uid)
     users = _without(facts["passwd"], name, uid) + ["%s:x:%d:%d::%s:/bin/sh" % (name, uid, gid, HOME)]
     groups = facts["group"].splitlines()
     if not any(line.split(":")[2:3] == [str(gid)] for line in groups):
         groups.append("%s:x:%d:" % (name, gid))
-    for file_name, text in (("passwd", users), ("group", groups), ("nonce", [nonce])):
-        with open(os.path.join(inside, file_name), "w", errors="surrogateescape") as file:
-            file.write("\n".join(text) + ("" if file_name == "nonce" else "\n"))
+    for path, lines in ((os.path.join(who, "passwd"), users), (os.path.join(who, "group"), groups)):
+        with open(path, "wb") as file:
+            file.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
+    with open(os.path.join(inside, "nonce"), "w") as note:
+        note.write(nonce)
 
 
 def _without(passwd: str, name: str, uid: int) -> "List[str]":
@@ -219,6 +243,6 @@ def sweep(run_id: str) -> None:
     from jig.runner import engine
 
     try:
-        engine.connect("rm", "--force", container_name(run_id), timeout_s=10.0)
+        engine.connect(*image_words.remove(container_name(run_id)), timeout_s=10.0)
     except EngineFailed:
         return

@@ -6,18 +6,20 @@ and come back, and a script that outlives it is still watched.
 
 import os
 import select
+import stat
 import sys
 import time
 
 assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
 
-from jig.runner import tree
-from jig.runner.container import Setup
+from jig.runner import image_words, tree
+from jig.runner.container import INIT, Interrupted, Setup
 from jig.runner.engine import EngineFailed, explain
 from jig.runner.folder import INSIDE
 from jig.runner.guard import Watch
+from jig.runner.manifest import native
 from jig.runner.quick_json import loads
-from jig.system import carriers, end, lock
+from jig.system import carriers, close_inherited, end, kill, lock
 from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
@@ -31,13 +33,20 @@ NOT_OURS, NO_ORDERS, NO_GPU = 90, 91, 92
 MARGIN_S = 3.0  # beyond the script's grace, for init and engine
 LOOK_S = 0.2
 ENGINE_S = 10.0
+KILLED_S = 1.0  # longer a process takes to die only in a container that is paused
 ENGINE_GONE = "the Docker engine has gone away; the script goes on without it"
 DOCKERS = 125  # exit codes from here on are docker's, or mean a signal
 NOT_STARTED = (125, 126, 127, NOT_OURS, NO_ORDERS, NO_GPU)
 WITHOUT_GPU = (
     "the container was started without a GPU, though the engine was asked for one: submit again to be told why"
 )
+NO_PYTHON = "%s in the image did not get as far as the script (it says: %s)"
+NO_PYTHON_HINT = "it must be Python 3.5 or newer, and whole: set pythonLocation, or take another base image"
 COPIED = "the Docker engine does not see this machine's folders: files are copied in and out instead"
+EVENT = "{{.Action}} {{.Actor.Attributes.name}}"
+MOST_EVENTS = 256  # the engine keeps no more: with so many, the start may have been forgotten
+OUTCOME = ("exit", "signal", "error", "told", "orphaned")
+LONGEST = 64 * 1024
 KEPT = "the container %s is still there (%s): `jig experiment clean` removes it"
 
 
@@ -56,6 +65,8 @@ class ContainerWatch(Watch):
         self._stopped = False
         self._deadline: "Optional[float]" = None
         self._told_of_engine = False
+        self._forced = self._interrupted = False
+        self._given_up = False  # what the container has is not waited for any more
         self._wake, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake)
@@ -74,7 +85,9 @@ class ContainerWatch(Watch):
                 self._start()
                 outcome = self._watch()
         except EngineFailed as error:
-            outcome = {"error": "%s: %s" % (error.reason, error.hint) if error.hint else error.reason}
+            outcome = {"error": error.reason, "hint": error.hint}
+        except Interrupted:
+            outcome = {"signal": signal.SIGTERM, "survivors": []} if self._stopped else None
         self._close_stdin()
         self._remove()
         tree.end_below(os.getpid(), 0.0)
@@ -87,10 +100,10 @@ class ContainerWatch(Watch):
         else:
             from jig.runner.container_copy import Copying
 
-            self._copying = Copying(self._setup)
+            self._copying = Copying(self._setup, self._heed)
             self._copying.bring_in(words)
             command = ["start", "--attach", "--interactive", self._setup.name]
-        self._unsent = self._setup.orders
+        self._unsent = self._setup.orders()
         reading, self._to_init = os.pipe()
         os.set_blocking(self._to_init, False)
         self._client = os.fork()
@@ -107,12 +120,21 @@ class ContainerWatch(Watch):
             out = os.open(self._setup.folder.docker_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             for descriptor, ours in ((0, stdin), (1, out), (2, out)):
                 os.dup2(ours, descriptor)
+            close_inherited()  # the guard's pipes: whoever waits for their end waits for the guard's, not for ours
             os.chdir("/")
-            os.execvpe(argv[0], argv, dict(os.environ, **self._setup.starter.environ))
+            engine = self._setup.starter
+            if argv[:2] == [engine.program[0], "run"] and engine.program == self._setup.engine.program:
+                from jig.runner import engine_run
+
+                code = engine_run.run(argv[2:], engine.address)
+                if code is not None:
+                    os._exit(code)
+            os.execvpe(argv[0], argv, dict(os.environ, **engine.environ))
         except OSError as error:
             os.write(2, ("%s: %s\n" % (argv[0], error.strerror)).encode())
-        finally:  # the boundary of this process: nothing may unwind into the guard's frames
-            os._exit(127)
+        except BaseException as error:  # the boundary of this process: nothing may unwind into the guard's frames
+            os.write(2, repr(error).encode())
+        os._exit(127)
 
     def _watch(self) -> "Optional[Dict[str, Any]]":
         while True:
@@ -139,7 +161,10 @@ class ContainerWatch(Watch):
                 return None
             if self._deadline is not None and time.monotonic() >= self._deadline:
                 self._deadline = time.monotonic() + ENGINE_S
+                self._given_up = self._forced
                 self._force()
+                if self._given_up and self._client and not self._inside_lives():
+                    self._client, status = 0, signal.SIGKILL  # sudo's, which we may not end, and an engine that hangs
 
     def _wait_s(self) -> "Optional[float]":
         waits = [LOOK_S] if not self._client or self._copying is not None else []
@@ -158,6 +183,17 @@ class ContainerWatch(Watch):
             os.close(self._to_init)
             self._to_init = -1
 
+    def _heed(self, readable: "List[int]", writable: "List[int]") -> None:
+        """Wait in the middle of a copy; raises Interrupted for an order, or when after one nothing moves any more."""
+        if not self._interrupted:
+            ready = select.select([self._orders] + readable, writable, [], ENGINE_S if self._stopped else None)
+            if self._orders not in ready[0] and any(ready):
+                return
+            self._interrupted = True  # and so for tarfile too, which wants to write its end
+            if self._orders in ready[0]:
+                self._obey()
+        raise Interrupted
+
     def _obey(self) -> bool:
         """Read what the supervisor wants; False when it is dead."""
         data = os.read(self._orders, 4096)
@@ -174,17 +210,21 @@ class ContainerWatch(Watch):
 
     def _force(self) -> None:
         """End what is inside without asking: by the kernel, where it is ours, and by the engine."""
-        tree.end_carriers(self._setup.folder.id)
+        self._forced = True
+        if self._client:
+            kill(self._client)
+        tree.end_carriers(self._setup.folder.id, give_up_s=KILLED_S)
         if os.path.exists(self._inside("lock")) and not self._inside_lives():
             return  # an engine that does not answer need not be waited for
         try:
-            self._engine.call("kill", self._setup.name, timeout_s=ENGINE_S)
-        except EngineFailed:  # it is asked again when the container is removed, and the person is told then
+            for verb in ("unpause", "kill"):  # one that is paused is not killed
+                self._engine.call(verb, self._setup.name, timeout_s=ENGINE_S)
+        except EngineFailed:  # it is asked again in the end, and the person is told then
             return
 
     def _look(self, status: int) -> "Optional[Dict[str, Any]]":
         """How it ended, now that docker has left; None while it goes on inside."""
-        if self._copying is not None and self._copying.bring_out():
+        if self._copying is not None and not self._given_up and self._copying.bring_out():
             return None
         outcome = self._outcome()
         if outcome is not None:
@@ -198,7 +238,7 @@ class ContainerWatch(Watch):
         if outcome is not None:
             return outcome
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-        if code in NOT_STARTED and not os.path.exists(self._inside("inside.json")):
+        if not os.path.exists(self._inside("inside.json")) and (code in NOT_STARTED or self._is_whole()):
             return self._not_started(code)
         if code < DOCKERS:  # the script's own: it was not written down, on a full disk say
             return self._judge({"exit": code})
@@ -207,15 +247,18 @@ class ContainerWatch(Watch):
     def _outcome(self) -> "Optional[Dict[str, Any]]":
         """What init has written; None when it has not, or somebody else has."""
         try:
-            with open(self._inside("outcome.json"), "rb") as file:
-                outcome = loads(file.read())
-        except (OSError, ValueError):
+            outcome = loads(read_plain(self._inside("outcome.json")))
+        except (OSError, ValueError, RecursionError):
             return None
-        return self._judge(outcome) if _is_outcome(outcome) else None
+        if not _is_outcome(outcome):
+            return None
+        return self._judge({name: outcome[name] for name in OUTCOME if name in outcome})
 
     def _judge(self, outcome: "Dict[str, Any]") -> "Dict[str, Any]":
         """The outcome, with what the engine had to do with it."""
         outcome["survivors"] = []
+        if self._copying is not None and self._copying.lost:
+            outcome["lost"] = self._copying.lost
         if "error" in outcome or self._stopped or outcome.get("exit") == 0:
             return outcome
         if outcome.pop("orphaned", 0):
@@ -226,13 +269,17 @@ class ContainerWatch(Watch):
             outcome["out_of_memory"] = self._out_of_memory()
         return outcome
 
+    def _is_whole(self) -> bool:
+        """Whether what init was given is there, where it could have written; a script may have removed all that."""
+        return self._setup.shared and os.path.exists(self._inside("nonce"))
+
     def _inside(self, name: str) -> str:
         return os.path.join(self._setup.folder.path, INSIDE, name)
 
     def _inside_lives(self) -> bool:
         """Whether init holds its lock."""
         try:
-            descriptor = os.open(self._inside("lock"), os.O_RDWR)
+            descriptor = os.open(self._inside("lock"), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return False
         try:
@@ -243,18 +290,23 @@ class ContainerWatch(Watch):
     def _not_started(self, code: int) -> "Dict[str, Any]":
         """What docker had to say."""
         with open(self._setup.folder.docker_log, errors="replace") as file:
-            failed = explain(file.read()[-4000:])
-        if self._setup.shared and (code == NOT_OURS or failed.code == "mount"):
+            said = file.read()[-4000:]
+        failed = explain(said)
+        unseen = code == NOT_OURS or failed.code == "mount" or "can't open file '%s" % INIT in said
+        if self._setup.shared and unseen:
+            os.truncate(self._setup.folder.docker_log, 0)  # what it says next is about the next one
             return {"again": "copied"}
         if code == NO_GPU:
             failed = EngineFailed(WITHOUT_GPU, code="gpu")
+        elif code < DOCKERS:
+            failed = EngineFailed(NO_PYTHON % (self._setup.python, (said.split("\n") + [""])[-2]), NO_PYTHON_HINT)
         if failed.code == "gpu":
             from jig.runner import engine_gpu
 
             engine_gpu.forget(self._engine, self._setup.home)
         if self._stopped:
             return {"signal": signal.SIGTERM, "survivors": []}
-        return {"error": failed.reason + (": " + failed.hint if failed.hint else "")}
+        return {"error": failed.reason, "hint": failed.hint}
 
     def _killed(self) -> "Dict[str, Any]":
         """Nobody inside could say how it ended: the engine may know."""
@@ -277,26 +329,37 @@ class ContainerWatch(Watch):
 
     def _engine_stops(self) -> bool:
         """Whether the engine goes down, or has just come up again: then it knows nothing of the container's start."""
-        since, mine = "%.9f" % (self._setup.began - 1), "container=" + self._setup.name
+        since, mine = "%.9f" % (self._setup.began - 1), b"start " + native(self._setup.name)
         for _ in range(8):
-            asked = ("--since", since, "--until", "%.9f" % time.time(), "--filter", mine)
+            asked = ("--since", since, "--until", "%.9f" % time.time(), "--format", EVENT)
             try:
-                said = self._engine.call("events", *asked, "--format", "{{.Action}}", timeout_s=5.0)
+                lines = self._engine.call("events", *asked, timeout_s=5.0).out.splitlines()
             except EngineFailed:
                 return True
-            if b"start" not in said.out.split():
+            if mine not in lines and len(lines) < MOST_EVENTS:
                 return True
             time.sleep(0.25)
         return False
 
     def _remove(self) -> None:
         try:
-            said = self._engine.call("rm", "--force", self._setup.name, timeout_s=ENGINE_S)
+            said = self._engine.call(*image_words.remove(self._setup.name), timeout_s=ENGINE_S)
         except EngineFailed as error:
             self._tell(KEPT % (self._setup.name, error.reason))
             return
         if said.code and "No such container" not in said.err:
             self._tell(KEPT % (self._setup.name, said.err.strip()))
+
+
+def read_plain(path: str) -> bytes:
+    """The beginning of a file where a script can put anything: a link, or a pipe that nobody writes to, is an error."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("%s is not a file" % path)
+        return os.read(descriptor, LONGEST)
+    finally:
+        os.close(descriptor)
 
 
 def _is_outcome(said: "Any") -> bool:

@@ -4,6 +4,7 @@ CPU = "python:3.11"
 CONDA = "continuumio/miniconda3"
 SPARK = "mcr.microsoft.com/mmlspark/release"
 GPU = "nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04"
+GONE = "the image %s is gone from Docker Hub"
 
 
 def advice(reference: str) -> str:
@@ -14,11 +15,10 @@ def advice(reference: str) -> str:
     repository, _, tag = name.partition(":")
     if repository != "microsoft/mmlspark":
         return ""
-    gone = "the images microsoft/mmlspark are gone from Docker Hub: "
+    write = "write `baseDockerImage: %s` into the .compute file" % CPU
     if "gpu" in tag:
-        return gone + "write `baseDockerImage: %s` into the .compute file, or another image with CUDA" % GPU
-    return gone + "write `baseDockerImage: %s` into the .compute file, `%s` for one with conda, or `%s` for Spark" % (
-        CPU,
-        CONDA,
-        SPARK,
-    )
+        return "%s: PyTorch, TensorFlow and JAX bring CUDA; for packages that look for it in the image, `%s`" % (
+            write,
+            GPU,
+        )
+    return write + ", `%s` for one with conda, or `%s` for Spark" % (CONDA, SPARK)

@@ -15,13 +15,15 @@ _AROUND = re.compile(
     r"|failed to create shim task|OCI runtime create failed|runc create failed|unable to start container process): )+"
 )
 GROUP = (
-    "let the user into the engine's group: `sudo usermod -aG docker $USER`, then log in anew (over ssh: ten minutes"
-    " later, because jig keeps its connection so long); or let sudo start docker without a password"
+    "let the user into the engine's group: `sudo usermod -aG docker $USER`, then log in anew; or let sudo start docker"
+    " without a password; both are for an administrator of the machine"
 )
+OVER_SSH = "; over ssh it counts ten minutes later, because jig keeps its connection so long"
 START = (
     "start it: `sudo systemctl start docker`, or open Docker Desktop; `docker info` shows whether it runs, and"
     " `sudo journalctl -u docker -n 30` why it does not"
 )
+ELSEWHERE = "%s: correct it, or unset it for the engine of this machine; where it is right, "
 INSTALL = (
     "install it: `sudo apt-get install docker.io` on Ubuntu and Debian, elsewhere as https://docs.docker.com/engine/install"
     " says; without Docker, use a target of the type local or remote"
@@ -204,6 +206,12 @@ def all_tried(refused: "List[Tuple[str, str]]", address: str) -> EngineFailed:
     own_socket = "%s/docker.sock" % os.environ.get("XDG_RUNTIME_DIR", "")
     if failed.code in ("not-running", "permission") and address == DEFAULT_ADDRESS and os.path.exists(own_socket):
         hint = "this user has an engine of its own: set DOCKER_HOST=unix://%s" % own_socket
+    elif hint == START and address != DEFAULT_ADDRESS:
+        host = os.environ.get("DOCKER_HOST")
+        chosen = "DOCKER_HOST is set to " + host if host else "the docker context in use leads to " + address
+        hint = ELSEWHERE % chosen + START
+    elif hint == GROUP and "SSH_CONNECTION" in os.environ:
+        hint += OVER_SSH
     return EngineFailed(reason, hint, failed.code)
 
 

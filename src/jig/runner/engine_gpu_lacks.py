@@ -45,7 +45,7 @@ def explain(
 ) -> EngineFailed:
     """Why none of the ways works, by what each of them said and by a look at the machine."""
     here = engine_gpu.is_here(engine, facts)
-    failed = (_no_driver() or _too_few(chosen)) if here else None
+    failed = (no_driver() or _too_few(chosen)) if here else None
     for _, said in refused:
         failed = failed or look_up(NVIDIA, said)
     failed = failed or _too_old(facts, refused)
@@ -70,7 +70,7 @@ def _found(*names: str) -> str:
     return ""
 
 
-def _no_driver() -> "Optional[EngineFailed]":
+def no_driver() -> "Optional[EngineFailed]":
     """Why there is no driver at work here; None when there is one."""
     if any(os.path.exists(path) for path in (DRIVER_FOLDER,) + engine_gpu.NODES):
         return None

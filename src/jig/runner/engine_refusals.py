@@ -11,10 +11,10 @@ TOOLKIT = (
     " `sudo systemctl restart docker`" + ROOT
 )
 BRING = (
-    "try `docker pull` on that machine (a proxy is set in the engine, not in your shell); or bring the image there:"
-    " `docker save IMAGE | ssh HOST docker load`"
+    "is its name right? Try `docker pull IMAGE` there (a proxy is set in the engine, not in your shell); or bring it:"
+    " `docker save -o FILE IMAGE` where it is, `docker load -i FILE` there"
 )
-LOGIN = "correct its name and tag; where it is not public, `docker login` on that machine"
+LOGIN = "correct its name and tag; where it is not public, `docker login` there"
 # Code, what is looked for, the sentence, the fix. {said} stands for the engine's own words.
 # From the toolkit and the driver: these say what is wrong, however the GPU was asked for.
 NVIDIA = (
@@ -183,13 +183,13 @@ REFUSALS = NVIDIA + (
         "no-image",
         r"unauthorized|no basic auth credentials|access to the resource is denied|incorrect username or password",
         "the registry does not let this user have the image (docker says: {said})",
-        "`docker login REGISTRY` on that machine: the registry is what stands before the first / of the image's name",
+        "`docker login REGISTRY` there: the registry is what stands before the first / of the image's name",
     ),
     (
         "no-image",
         r"toomanyrequests|rate limit",
         "the registry refuses more downloads for now",
-        "wait, or `docker login` on that machine: who is logged in may download more",
+        "wait, or `docker login` there: who is logged in may download more",
     ),
     (
         "no-image",
@@ -232,7 +232,7 @@ REFUSALS = NVIDIA + (
         "no-image",
         r"error getting credentials",
         "docker cannot ask for its stored password (docker says: {said})",
-        "remove the line credsStore or credHelpers from ~/.docker/config.json of that machine",
+        "remove the line credsStore or credHelpers from ~/.docker/config.json there",
     ),
     (
         "no-image",
@@ -251,13 +251,13 @@ REFUSALS = NVIDIA + (
         "no-image",
         r"failed to register layer|filesystem layer verification failed|unexpected EOF|invalid tar header",
         "the image did not arrive whole (docker says: {said})",
-        "submit again; if that does not help, `docker pull` on that machine shows more",
+        "submit again; if that does not help, `docker pull IMAGE` there shows more",
     ),
     (
         "no-image",
         r"No such image:? (\S*[^\s.:])",
         r"the engine has no image \1",
-        "`docker pull` it on that machine, or correct baseDockerImage",
+        r"`docker pull \1` there, or correct baseDockerImage",
     ),
     # Containers.
     (

@@ -11,7 +11,7 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List, Optional, Sequence
+    from typing import Any, List, Optional, Sequence
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@")
 
@@ -20,17 +20,21 @@ class Silent(Exception):
     """The engine took the question and has not answered."""
 
 
+def socket_path(address: str) -> str:
+    """The socket of that address, where it is one of this machine that we may use; else empty."""
+    path = address[len("unix://") :] if address.startswith("unix://") else ""
+    return path if path and os.access(path, os.R_OK | os.W_OK) else ""
+
+
 def ask_images(address: str, names: "Sequence[str]", timeout_s: float) -> "Optional[bytes]":
     """What the engine says of each image that it has, a line of JSON each; None where the program must ask."""
-    path = address[len("unix://") :] if address.startswith("unix://") else ""
-    if not path or not os.access(path, os.R_OK | os.W_OK) or not all(_PLAIN.issuperset(name) for name in names):
+    path = socket_path(address)
+    if not path or not all(_PLAIN.issuperset(name) for name in names):
         return None
     answers = []
     for name in names:
         try:
             head, _, body = _get(path, "/images/%s/json" % name, timeout_s).partition(b"\r\n\r\n")
-        except Silent:
-            raise
         except OSError:  # nobody listens: the program says so in words that we know
             return None
         status = head.split(b" ")[1:2]
@@ -42,20 +46,35 @@ def ask_images(address: str, names: "Sequence[str]", timeout_s: float) -> "Optio
 
 
 def _get(path: str, place: str, timeout_s: float) -> bytes:
+    connection = request(path, "GET %s HTTP/1.0" % place, "", b"", timeout_s)
+    heard: "List[bytes]" = []
+    try:
+        while True:
+            data = connection.recv(65536)
+            if not data:
+                return b"".join(heard)
+            heard.append(data)
+    except OSError as error:
+        if error.errno is None:  # a time limit that has passed, and no fault of the system's
+            raise Silent
+        raise
+    finally:
+        connection.close()
+
+
+def request(path: str, line: str, heads: str, body: bytes, timeout_s: "Optional[float]") -> "Any":
+    """A connection on which the question was sent."""
     import _socket  # the C module alone: `socket` takes 5 ms to import
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout_s)
         connection.connect(path)
-        connection.sendall(("GET %s HTTP/1.0\r\nHost: docker\r\n\r\n" % place).encode())
-        heard: "List[bytes]" = []
-        while True:
-            data = connection.recv(65536)
-            if not data:
-                return b"".join(heard)
-            heard.append(data)
+        connection.sendall(("%s\r\nHost: docker\r\n%s\r\n" % (line, heads)).encode() + body)
     except _socket.timeout:
-        raise Silent
-    finally:
         connection.close()
+        raise Silent
+    except BaseException:
+        connection.close()
+        raise
+    return connection

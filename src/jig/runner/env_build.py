@@ -77,6 +77,7 @@ class Build:
         self.staging = os.path.join(os.path.dirname(root), "%s%d" % (mark, os.getpid()))
         self.place = root  # where it will stand
         self.folder = os.path.join(self.staging, "env")  # where it grows, as the programs that make it see it
+        self.where = "this machine"  # what it is made in, in words
         self.linked = self.folder  # where conda packages are linked, on this machine
 
     def run(self) -> None:
@@ -132,10 +133,11 @@ class Build:
 
     @contextlib.contextmanager
     def step(self, name: str) -> "Iterator[None]":
-        """Measure a step."""
-        began_s = time.monotonic()
+        """Measure a step, without those within it."""
+        began_s, before = time.monotonic(), len(self.steps)
         yield
-        self.steps.append((name, time.monotonic() - began_s))
+        within_s = sum(took_s for _, took_s in self.steps[before:])
+        self.steps.append((name, max(0.0, time.monotonic() - began_s - within_s)))
 
     def stop_if_asked(self) -> None:
         """Give up when somebody wants that."""

@@ -21,20 +21,21 @@ BUILT = {"conda": "jig.runner.conda_build", "uv": "jig.runner.uv_build"}
 _NVIDIA = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last is Windows' own, inside WSL
 
 
-class EnvironmentFailed(Exception):
-    """The environment could not be built; `reason` is one sentence."""
+class _Failure(Exception):
+    """`reason` is one sentence; `hint` says what to do, where that is not a part of it."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__("%s: %s" % (reason, hint) if hint else reason)
         self.reason = reason
+        self.hint = hint
 
 
-class NotStarted(Exception):
-    """There is no such interpreter; `reason` is one sentence."""
+class EnvironmentFailed(_Failure):
+    """The environment could not be built."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+
+class NotStarted(_Failure):
+    """There is no such interpreter."""
 
 
 def _never() -> bool:

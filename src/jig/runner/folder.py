@@ -6,7 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-INSIDE = "inside"  # the folder of a run folder that only a run in a container has: what goes in, and how it ended there
+# Folders of a run folder that only a run in a container has: what goes in, and how it ended there; its script's home.
+INSIDE, SCRIPT_HOME = "inside", "home"
+WHO = "who"  # and this one has the passwd and group files that it sees
 
 
 def default_home() -> str:

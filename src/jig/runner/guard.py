@@ -81,7 +81,10 @@ def start(watch: "Callable[[int, Callable[[str], None]], Watch]", not_ours: "Seq
             signal.signal(number, signal.SIG_IGN)
 
         def tell(said: "Dict[str, Any]") -> None:
-            os.write(answers, dumps(said).encode() + b"\n")
+            try:
+                os.write(answers, dumps(said).encode() + b"\n")
+            except BrokenPipeError:  # the supervisor is dead, and nobody wants to know
+                return
 
         outcome = watch(orders, lambda text: tell({"note": text})).run()
         if outcome is not None:

@@ -202,7 +202,7 @@ def _make(found: Look, log_path: str, tell: "Callable[[str], None]", stopping: "
     if not found.base_id:
         from jig.runner import image_pull
 
-        image_pull.pull(found, tell, stopping)
+        image_pull.pull(found, tell, stopping, log_path)
         found = look_again(found)
     check(found)
     if not found.image_id:
@@ -212,14 +212,16 @@ def _make(found: Look, log_path: str, tell: "Callable[[str], None]", stopping: "
     return found
 
 
-def base_facts(found: Look, tell: "Callable[[str], None]") -> "Dict[str, Any]":
+def base_facts(
+    found: Look, tell: "Callable[[str], None]", stopping: "Callable[[], bool]" = lambda: False
+) -> "Dict[str, Any]":
     """What the base image has inside; it is pulled first where it is not here. Raises EnvironmentFailed."""
     from jig.runner import image_facts, image_pull
     from jig.runner.engine import EngineFailed
 
     try:
         if not found.base_id:
-            image_pull.pull(found, tell, lambda: False)
+            image_pull.pull(found, tell, stopping)
             found.config = look_again(found).config
         check(found)
         facts = image_facts.of(found.engine, found.home, found.base_id)
@@ -232,4 +234,4 @@ def base_facts(found: Look, tell: "Callable[[str], None]") -> "Dict[str, Any]":
 
 def failed(error: "EngineFailed") -> EnvironmentFailed:
     """The engine's refusal as the reason why there is no environment."""
-    return EnvironmentFailed("%s: %s" % (error.reason, error.hint) if error.hint else error.reason)
+    return EnvironmentFailed(error.reason, error.hint)

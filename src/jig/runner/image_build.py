@@ -11,7 +11,17 @@ import time
 
 assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
 
-from jig.runner import image, image_facts, image_places, image_settings, image_words, pip_settings, static_uv, uv_build
+from jig.runner import (
+    engine_proxies,
+    image,
+    image_facts,
+    image_places,
+    image_settings,
+    image_words,
+    pip_settings,
+    static_uv,
+    uv_build,
+)
 from jig.runner.engine import EngineFailed, explain, home_key
 from jig.runner.env_build import Build, carry_out
 from jig.runner.environment import EnvironmentFailed
@@ -20,6 +30,7 @@ from jig.runner.image_shell import Shell, ShellEnded
 from jig.runner.image_ways import Copied, Mounted
 from jig.runner.image_words import BUILD, BUILD_LABEL, CACHE, ENVIRONMENTS, HOME_LABEL, HOST_NETWORK, UV
 from jig.runner.tree import RUN_VARIABLE
+from jig.runner.uv_output import NO_PYTHON
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +62,9 @@ def build(found: "Look", log_path: str, tell: "Callable[[str], None]", stopping:
         # A program inside said it: the disk is the engine's.
         if "No space left on device" in error.reason and ENVIRONMENTS in error.reason:
             raise image.failed(explain("no space left on device"))
+        if NO_PYTHON in error.reason:
+            wanted = "Python %s" % found.environment["python"] if found.environment["python"] else "Python"
+            raise EnvironmentFailed(error.reason, "name an image with %s in baseDockerImage" % wanted)
         raise
     return making.found
 
@@ -64,6 +78,7 @@ class ImageBuild(Build):
         root = os.path.join(found.home, "envs", found.name)
         super().__init__(found.environment, found.home, log_path, tell, stopping, root)
         self.found = found
+        self.where = "the image " + found.base
         self.place = self.folder = found.prefix
         self.linked = self.staging + found.prefix
         self._engine = found.engine
@@ -189,7 +204,7 @@ class ImageBuild(Build):
     def _create(self, user: str) -> None:
         name = "jig-build-%s-%s-%d" % (self.found.name, home_key(self.home)[:4], os.getpid())
         env = dict(pair.partition("=")[::2] for pair in self._config().get("Env") or ())
-        options = image_settings.no_proxies(env, sudo=self._engine.program[0] == "sudo")
+        options = engine_proxies.no_proxies(env, sudo=self._engine.program[0] == "sudo")
         options += self._way.words() if self._way else []
         about = (name, self.found.name, home_key(self.home), user or "0:0")
         self._container = name
@@ -254,7 +269,7 @@ class ImageBuild(Build):
     def finish(self, about: "Dict[str, Any]", began_s: float) -> None:
         """Commit what has come to be."""
         shell = self._enter()
-        with self.step("leave"):
+        with self.step("stop"):
             if self._way:
                 self._way.leaving(shell, self.log)
             shell.leave()
@@ -264,6 +279,8 @@ class ImageBuild(Build):
             image_words.ENVIRONMENT_LABEL: self.environment["fingerprint"],
             image_words.HOME_LABEL: home_key(self.home),
             image_words.PYTHON_LABEL: python,
+            image_words.VERSION_LABEL: about["python"],
+            image_words.PACKAGES_LABEL: str(about["packages"]),
             image_words.BUILD_LABEL: "",
         }
         user = self._config().get("User") or "root"

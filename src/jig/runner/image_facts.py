@@ -7,7 +7,8 @@ images/<id>.used    locked, shared, by each run that uses the image
 import os
 import sys
 
-from jig.runner.engine import explain, home_key
+from jig.runner.engine import explain
+from jig.runner.engine_trial import labels
 from jig.runner.environment import NotStarted
 from jig.runner.folder import make_private
 from jig.runner.quick_json import dumps_lines, loads
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional
 
-    from jig.runner.engine import Engine
+    from jig.runner.engine import Engine, Said
     from jig.runner.image import Look
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # the engine's, where an image has none
@@ -51,13 +52,18 @@ def of(engine: "Engine", home: str, image_id: str) -> "Optional[Dict[str, Any]]"
     if said.code:
         return None
     config = loads(said.out) or {}
-    words = ("--network", "none", "--log-driver", "none", "--label", "jig.home=" + home_key(home), "--entrypoint")
-    said = engine.call("run", "--rm", *words + ("/bin/sh", image_id, "-c", SCRIPT), timeout_s=ANSWER_S)
+    said = _ask_inside(engine, home, image_id, SCRIPT)
     if said.code and is_no_shell(said.err):
         return keep(home, image_id, config, _without_shell(engine, home, image_id))
     if said.code and PART.encode() not in said.out:
         raise explain(said.err)
-    return keep(home, image_id, config, parse(said.out.decode("utf-8", "replace")))
+    return keep(home, image_id, config, parse(said.out.decode("utf-8", "surrogateescape")))
+
+
+def _ask_inside(engine: "Engine", home: str, image_id: str, *script: str) -> "Said":
+    """What a shell in a container of the image prints; `clean` knows the container if we are killed meanwhile."""
+    words = ["run", "--rm", "--network", "none", "--log-driver", "none", *labels(home), "--entrypoint", "/bin/sh"]
+    return engine.call(*words, image_id, "-c", *script, timeout_s=ANSWER_S)
 
 
 def is_no_shell(err: str) -> bool:
@@ -107,8 +113,8 @@ def _libc(lines: "List[str]") -> str:
 
 def _without_shell(engine: "Engine", home: str, image_id: str) -> "Dict[str, Any]":
     """What can be told of an image that has no shell: the files that the engine copies out of it."""
-    key = "jig.home=" + home_key(home)
-    name = engine.need("create", "--network", "none", "--label", key, "--entrypoint", "/-", image_id).decode().strip()
+    words = ("--network", "none", *labels(home), "--entrypoint", "/-", image_id)
+    name = engine.need("create", *words).decode().strip()
     try:
         files = {part: _copied(engine, name, "/etc/" + part) for part in ("passwd", "group")}
     finally:
@@ -217,19 +223,33 @@ def find_python(found: "Look", facts: "Dict[str, Any]") -> str:
     if not facts["shell"] and location.startswith("/"):
         return location  # nobody inside could be asked
     names = ("python", "python3") if location == "python" else (location,)
+    old = ""
     for name in names:
         path = _find(found, facts, name)
-        if path:
+        version = facts["pythons"].get(name, {}).get("version", "")
+        if path and not _is_old(version):
             return path
+        old = old or path and "%s in the image %s is Python %s" % (path, found.base, version)
+    if old:
+        raise NotStarted(
+            "%s, and scripts need 3.5 or newer: name another image in baseDockerImage, set pythonLocation to the full "
+            "path of a newer interpreter in it, or set userManagedEnvironment: false" % old
+        )
     if location.startswith("/"):
         raise NotStarted(
             "there is no interpreter at %s (pythonLocation) in the image %s%s" % (location, found.base, _others(facts))
         )
     raise NotStarted(
-        "there is no %s in the search path (%s) of the image %s: set pythonLocation to the full path of an interpreter "
-        "in it, name an image with Python in baseDockerImage, or set userManagedEnvironment: false"
-        % (" and no ".join(names), facts["path"], found.base)
+        "there is no %s in the search path (%s) of the image %s" % (" and no ".join(names), facts["path"], found.base),
+        "set pythonLocation to the full path of an interpreter in it, name an image with Python in baseDockerImage, or "
+        "set userManagedEnvironment: false",
     )
+
+
+def _is_old(version: str) -> bool:
+    """Whether the first process of a container, which is jig's, does not run on it."""
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    return len(numbers) == 2 and numbers < [3, 5]
 
 
 def _others(facts: "Dict[str, Any]") -> str:
@@ -245,8 +265,7 @@ def _find(found: "Look", facts: "Dict[str, Any]", name: str) -> str:
         return ""
     programs = facts.setdefault("programs", {})
     if name not in programs:
-        words = ("--network", "none", "--log-driver", "none", "--entrypoint", "/bin/sh", found.image_id)
-        said = found.engine.call("run", "--rm", *words + ("-c", _FIND, "sh", name), timeout_s=ANSWER_S)
+        said = _ask_inside(found.engine, found.home, found.image_id, _FIND, "sh", name)
         programs[name] = said.out.decode("utf-8", "replace").strip()
         _write(_place(found.home, found.image_id, "json"), dumps_lines(facts))
     return str(programs[name])

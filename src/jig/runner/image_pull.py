@@ -5,7 +5,7 @@ import re
 import sys
 import time
 
-from jig.runner.dead_images import advice
+from jig.runner.dead_images import GONE, advice
 from jig.runner.engine import explain
 from jig.runner.environment import EnvironmentFailed
 from jig.runner.image_words import pull as pull_words
@@ -28,22 +28,35 @@ _UNITS = {"B": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 _DONE = ("Pull complete", "Already exists")
 
 
-def pull(found: "Look", tell: "Callable[[str], None]", stopping: "Callable[[], bool]") -> None:
-    """Have the engine pull the base image, telling every two seconds how far it is; raises EnvironmentFailed."""
+def pull(found: "Look", tell: "Callable[[str], None]", stopping: "Callable[[], bool]", log_path: str = "") -> None:
+    """Have the engine pull the base image, telling every two seconds how far it is; raises EnvironmentFailed.
+
+    What docker says of a failure is appended to `log_path`, where there is one.
+    """
     tell("pulling the image %s" % found.base)
     began_s, heard = time.monotonic(), Heard()
     code = _run(found, heard, tell, stopping)
     if code != 0:
+        if log_path:
+            _note(log_path, heard.text)
         raise _refusal(found.base, heard.text)
     tell("the image is here after %.1f s" % (time.monotonic() - began_s))
 
 
+def _note(log_path: str, text: str) -> None:
+    from jig.runner.engine_errors import blot
+
+    with open(log_path, "ab") as file:
+        file.write(blot(text).encode("utf-8", "replace"))
+
+
 def _refusal(base: str, text: str) -> EnvironmentFailed:
-    failed = explain(text)
     instead = advice(base)
-    sentence = "the image %s could not be pulled: %s" % (base, failed.reason)
-    fix = instead or failed.hint
-    return EnvironmentFailed("%s: %s" % (sentence, fix) if fix else sentence)
+    if instead:
+        return EnvironmentFailed(GONE % base, instead)
+    failed = explain(text)
+    hint = failed.hint.replace("IMAGE", base)
+    return EnvironmentFailed("the image %s could not be pulled: %s" % (base, failed.reason), hint)
 
 
 def _run(found: "Look", heard: "Heard", tell: "Callable[[str], None]", stopping: "Callable[[], bool]") -> int:

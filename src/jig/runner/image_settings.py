@@ -4,14 +4,14 @@ import os
 import sys
 
 from jig.runner import image_places, pip_settings
+from jig.runner.engine_proxies import PROXIES, docker_proxies
 from jig.runner.image_words import BUILD, CACHE
-from jig.runner.quick_json import loads
 
 assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Dict, List
+    from typing import Callable, Dict
 
     Seen = Callable[[str], str]
 
@@ -21,9 +21,6 @@ _DROPPED = (
     *("UV_CACHE_DIR", "UV_PYTHON", "UV_PYTHON_INSTALL_DIR", "UV_PYTHON_BIN_DIR", "UV_PYTHON_CACHE_DIR"),
     *("UV_LINK_MODE", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "UV_INSTALL_DIR", "UV_CREDENTIALS_DIR", "PIP_CONFIG_FILE"),
 )
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY")
-# The same in the settings of the docker program.
-_DOCKER_PROXIES = ("httpProxy", "httpsProxy", "ftpProxy", "allProxy", "noProxy")
 _HOME, _SYSTEM = "home", "system"  # folders of the staging folder
 
 
@@ -63,7 +60,7 @@ def _copy(source: str, target: str, seen: "Seen" = str) -> None:
 def variables(given: "Dict[str, str]", seen: "Seen") -> "Dict[str, str]":
     """What uv or pip is started with inside, beside the image's own variables."""
     kept = {name: value for name, value in given.items() if is_kept(name)}
-    for name, value in _docker_proxies().items():
+    for name, value in docker_proxies().items():
         if not (kept.get(name) or kept.get(name.lower())):
             kept[name] = value
     settings = pip_settings.read_settings(given, os.path.expanduser("~"))  # pip inside sees none of these files
@@ -85,36 +82,3 @@ def variables(given: "Dict[str, str]", seen: "Seen") -> "Dict[str, str]":
         XDG_DATA_HOME=home + "/.local/share",
     )
     return kept
-
-
-def _docker_settings() -> "Dict[str, Dict[str, str]]":
-    folder = os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
-    try:
-        with open(os.path.join(folder, "config.json"), "rb") as file:
-            found = loads(file.read())
-    except (OSError, ValueError):  # the docker program itself complains of it
-        return {}
-    proxies = found.get("proxies") if isinstance(found, dict) else None
-    return proxies if isinstance(proxies, dict) else {}
-
-
-def _docker_proxies() -> "Dict[str, str]":
-    """The proxies that this user has set for containers."""
-    default = _docker_settings().get("default") or {}
-    return {name: default[key] for name, key in zip(PROXIES, _DOCKER_PROXIES) if default.get(key)}
-
-
-def no_proxies(base: "Dict[str, str]", sudo: bool) -> "List[str]":
-    """The words that keep the docker program from putting its user's proxies, and their passwords, into the image.
-
-    `base` are the variables of the base image, which stay as they are.
-    """
-    if not sudo and not _docker_settings():  # whose settings sudo's are nobody can see
-        return []
-    words: "List[str]" = []
-    for name in [spelled for proxy in PROXIES for spelled in (proxy, proxy.lower())]:
-        if name in base:
-            words += ["--env", "%s=%s" % (name, base[name])]
-        else:  # without a value it is taken away, but for one that the docker program has itself
-            words += ["--env", name + "=" if name in os.environ and not sudo else name]
-    return words

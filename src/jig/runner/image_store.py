@@ -10,7 +10,14 @@ import time
 
 from jig.runner.engine import EngineFailed, connect, explain, home_key
 from jig.runner.folder import Home
-from jig.runner.image_words import BUILD_LABEL, ENVIRONMENT_LABEL, HOME_LABEL, REPOSITORY
+from jig.runner.image_words import (
+    BUILD_LABEL,
+    ENVIRONMENT_LABEL,
+    HOME_LABEL,
+    PACKAGES_LABEL,
+    REPOSITORY,
+    VERSION_LABEL,
+)
 from jig.runner.quick_json import loads
 
 assert sys.platform != "win32"
@@ -146,7 +153,8 @@ def _is_dead(home: Home, about: "Dict[str, Any]") -> bool:
     if build:
         with locked(lock_path(home.path, os.path.basename(build))) as held:
             return held  # nobody builds it
-    return _is_old(about)
+    # A container that a person makes of one of our images inherits its labels, and is not ours.
+    return PROBE_LABEL in _labels(about) and _is_old(about)
 
 
 def _is_unused(home: str, about: "Dict[str, Any]", older_than_s: float) -> bool:
@@ -179,8 +187,12 @@ def _remove(engine: "Engine", home: str, about: "Dict[str, Any]", done: "Dict[st
 
 def _name(about: "Dict[str, Any]") -> str:
     """As `env_store` would call it: the end of its name, or of its id where a newer image has the name."""
+    return _tag(about).rpartition(":")[2][:32]
+
+
+def _tag(about: "Dict[str, Any]") -> str:
     names = [name for name in about.get("RepoTags") or () if name.startswith(REPOSITORY + ":")]
-    return str(names[0] if names else about["Id"]).rpartition(":")[2][:32]
+    return str(names[0] if names else about["Id"])
 
 
 def _own_bytes(engine: "Engine", image_id: str) -> int:
@@ -218,17 +230,17 @@ def _forget_absent(engine: "Engine", home: str) -> int:
 def _entry(engine: "Engine", home: str, about: "Dict[str, Any]") -> "Dict[str, Any]":
     from jig.runner import image_facts
 
-    used = _used(home, about)
+    labels, used = _labels(about), _used(home, about)
     free = image_facts.take(home, about["Id"])
     if free is not None:
         os.close(free)
     return {
         "id": _name(about),
-        "path": about["Id"],
-        "fingerprint": _labels(about)[ENVIRONMENT_LABEL],
+        "path": _tag(about),
+        "fingerprint": labels[ENVIRONMENT_LABEL],
         "kind": "image",
-        "python": None,
-        "packages": None,
+        "python": labels.get(VERSION_LABEL),
+        "packages": int(labels[PACKAGES_LABEL]) if PACKAGES_LABEL in labels else None,
         "seconds": None,
         "bytes": _own_bytes(engine, about["Id"]),
         "built": _made(about),

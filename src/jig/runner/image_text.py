@@ -25,7 +25,7 @@ def commands(container: "Dict[str, Any]", environment: "Dict[str, Any]") -> "Lis
     rows = [("to look", image_words.look(base, tag)), ("if it is missing", image_words.pull(base))]
     if kind == "user":
         return _as_typed(rows)
-    name, folder = "jig-build-{tag}", ENVIRONMENTS + "/{tag}"
+    name, folder = "jig-build-{tag}-…", ENVIRONMENTS + "/{tag}"
     mounts = [mount("{build}", BUILD), mount("{uv}", UV, readonly=True), mount("{downloads}", CACHE)]
     options = ["--tmpfs", TOP] + [word for one in mounts for word in ("--mount", one)] + [HOST_NETWORK]
     rows.append(("if not built", image_words.create(name, "{tag}", "{key}", "{uid}:{gid}", options, base)))
@@ -41,6 +41,8 @@ def commands(container: "Dict[str, Any]", environment: "Dict[str, Any]") -> "Lis
         image_words.ENVIRONMENT_LABEL: environment["fingerprint"],
         image_words.HOME_LABEL: "{key}",
         image_words.PYTHON_LABEL: folder + "/bin/python",
+        image_words.VERSION_LABEL: "{version}",
+        image_words.PACKAGES_LABEL: "{packages}",
         image_words.BUILD_LABEL: "",
     }
     commit = image_words.commit(name, tag, labels, "root")

@@ -8,7 +8,7 @@ REPOSITORY = "jig-env"
 ENVIRONMENTS = "/azureml-envs"  # inside
 # What the images and containers are known by.
 BASE_LABEL, ENVIRONMENT_LABEL, HOME_LABEL, PYTHON_LABEL = "jig.base", "jig.environment", "jig.home", "jig.python"
-BUILD_LABEL = "jig.build"
+BUILD_LABEL, VERSION_LABEL, PACKAGES_LABEL = "jig.build", "jig.python.version", "jig.packages"
 # Where the files of the machine are while an image is built: all below one folder, which is none of the image's.
 TOP = "/jig"
 BUILD, CACHE, UV = TOP + "/build", TOP + "/cache", TOP + "/uv"

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from jig.runner.engine import EngineFailed, connect, explain
+from jig.runner.engine import EngineFailed, address, connect, explain
 
 assert sys.platform != "win32"
 
@@ -17,7 +17,10 @@ ANSWER_S = 10.0
 
 
 def look(home: str, container: "Optional[Dict[str, str]]") -> "Dict[str, Any]":
-    """`docker`: usable, with sudo, not usable or absent. More only for a container that is to come: `base`, `gpus`."""
+    """`docker`: usable, with sudo, not usable or absent.
+
+    More only for a container that is to come: its `base`, `gpus`, and `python`, where that is to be the image's own.
+    """
     try:
         engine, said = connect("version", "--format", "{{.Server.Version}}", timeout_s=ANSWER_S)
         if said.code:
@@ -26,11 +29,24 @@ def look(home: str, container: "Optional[Dict[str, str]]") -> "Dict[str, Any]":
         if container is not None:
             found.update(version=said.out.decode(errors="replace").strip(), program=" ".join(engine.program))
             found.update(_room(engine, home), base=_base(engine, container["base"]))
+            if container.get("python") and found["base"] and found["base"]["bytes"]:
+                found["python"] = _python(home, container)
             if container["gpus"]:
                 found["gpu"] = _gpu(engine, home, container["gpus"])
         return found
     except EngineFailed as failure:
-        return dict(_told(failure), docker="absent" if failure.code == "absent" else "not usable")
+        found = dict(_told(failure), docker="absent" if failure.code == "absent" else "not usable")
+        lacking = _no_gpu(container)
+        return dict(found, gpu=_told(lacking)) if lacking else found
+
+
+def _no_gpu(container: "Optional[Dict[str, str]]") -> "Optional[EngineFailed]":
+    """Why a container would get no GPU here, whatever the engine is like."""
+    if container is None or not container["gpus"] or not address().startswith("unix://"):
+        return None
+    from jig.runner import engine_gpu_lacks
+
+    return engine_gpu_lacks.no_driver()
 
 
 def _told(failure: EngineFailed) -> "Dict[str, Any]":
@@ -52,6 +68,21 @@ def _base(engine: "Engine", name: str) -> "Optional[Dict[str, Any]]":
         return None
     said = engine.call("image", "inspect", "--format", "{{.Size}}", name, timeout_s=ANSWER_S)
     return {"name": name, "bytes": 0 if said.code else int(said.out)}
+
+
+def _python(home: str, container: "Dict[str, str]") -> "Dict[str, Any]":
+    """The interpreter that the image brings."""
+    from jig.runner import image, image_facts
+    from jig.runner.environment import NotStarted
+
+    try:
+        found = image.look(home, container, {"kind": "user", "python": container["python"]})
+        facts = image_facts.of(found.engine, home, found.image_id) or {}
+        path = image_facts.find_python(found, facts)
+    except (EngineFailed, NotStarted) as failure:
+        return {"error": failure.reason, "hint": failure.hint}
+    versions = [about["version"] for about in facts["pythons"].values() if about["path"] == path]
+    return {"path": path, "version": versions[0] if versions else ""}
 
 
 def _gpu(engine: "Engine", home: str, wanted: str) -> "Dict[str, Any]":

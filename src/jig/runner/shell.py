@@ -10,7 +10,7 @@ import sys
 import time
 
 from jig.runner import events, hold, status, tree, wire
-from jig.runner.folder import INSIDE, Home, RunFolder, expand_home, runner_root
+from jig.runner.folder import Home, RunFolder, expand_home, runner_root
 from jig.runner.quick_json import loads
 from jig.system import carriers
 
@@ -61,7 +61,7 @@ class ContainerDoor(Door):
         self._name = container_name(folder.id)
         self._mark = os.urandom(8).hex()
         inside = python + ["-I", "-S", "/jig/pack/" + PROGRAM]
-        Door.__init__(self, inside, "%s/%s/inside.json" % (RUN, INSIDE), WORK, dict(os.environ, **engine.environ))
+        Door.__init__(self, inside, RUN + "/inside.json", WORK, dict(os.environ, **engine.environ))
 
     def argv(self, run_id: str, terminal: bool, words: "Sequence[str]") -> "List[str]":
         """The same, by `docker exec`."""

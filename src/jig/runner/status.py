@@ -47,11 +47,11 @@ def status(home: Home, run_id: str) -> str:
 
 
 def _write_lost(folder: RunFolder, past: "List[Dict[str, Any]]") -> None:
-    survivors = tree.end_carriers(folder.id)
     if os.path.isdir(os.path.join(folder.path, INSIDE)) and sys.platform != "win32":
         from jig.runner.container import sweep
 
         sweep(folder.id)
+    survivors = tree.end_carriers(folder.id)
     try:
         size = os.path.getsize(folder.log)
     except FileNotFoundError:

@@ -15,7 +15,7 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional
+    from typing import Any, Callable, Dict, Optional, Union
 
     from jig.runner.container import Ready
     from jig.runner.hold import Hold
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 FULL_BYTES = 64 * 1024
 UNTRACKED_WAIT_S = 30.0
+SHARE_VARIABLE = "AZUREML_NATIVE_SHARE_DIRECTORY"
 
 
 class Supervisor:
@@ -71,12 +72,12 @@ class Supervisor:
             self._taken.using.release()
             self._end_by(self._run_script(watch))
         except environment.NotStarted as error:
-            self._end("failed", reason="not-started", detail=str(error))
+            self._end("failed", reason="not-started", **_told(error))
         except environment.EnvironmentFailed as error:
             if self.stopping():
                 self._end("canceled", reason="canceled")
             else:
-                self._end("failed", reason="environment-failed", detail=str(error))
+                self._end("failed", reason="environment-failed", **_told(error))
         except OSError as error:
             reason = "disk-full" if self._disk_full() else "not-started"
             self._end("failed", reason=reason, detail=str(error))
@@ -104,6 +105,7 @@ class Supervisor:
 
     def _prepare_container(self, ready: "Ready") -> "WatchMaker":
         from jig.runner import container, container_watch, image
+        from jig.runner.engine import EngineFailed
 
         home = self._taken.home.path
         made = image.ensure(
@@ -115,7 +117,10 @@ class Supervisor:
             self._note,
             self.stopping,
         )
-        setup = container.set_up(self._folder, self._taken.request, ready, made, home)
+        try:
+            setup = container.set_up(self._folder, self._taken.request, ready, made, home)
+        except EngineFailed as error:
+            raise image.failed(error)
         self._running = {"argv": setup.argv(), "image": made.id, "gpu": ready.way.name if ready.way else ""}
         return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup)
 
@@ -185,16 +190,21 @@ class Supervisor:
             fields["signal"] = _signal_name(number)
             code = 128 + number
         if "error" in outcome:
-            return self._end("failed", reason="not-started", detail=outcome["error"])
+            if outcome.get("hint"):
+                fields["hint"] = outcome["hint"]
+            return self._end("failed", reason="not-started", detail=outcome["error"], **fields)
+        if outcome.get("guard") == "killed" and self._taken.container:
+            from jig.runner.container import sweep
+
+            sweep(self._folder.id)
         if outcome["stopped"]:
             reason = "canceled" if os.path.exists(self._folder.stop) else "machine-shutdown"
             return self._end("canceled", reason=reason, exit_code=code, **fields)
         if outcome.get("guard") == "killed":
-            if self._taken.container:
-                from jig.runner.container import sweep
-
-                sweep(self._folder.id)
             return self._end("failed", reason="guard-killed", exit_code=137, **fields)
+        if "lost" in outcome:
+            reason = "disk-full" if self._disk_full() else "not-copied"
+            return self._end("failed", reason=reason, detail=outcome["lost"], exit_code=code or 1, **fields)
         if code == 0:
             return self._end("completed", reason="exited", exit_code=0, **fields)
         if "engine" in outcome:
@@ -237,11 +247,15 @@ def script_variables(request: "Dict[str, Any]", share: str, run_folder: str) -> 
     variables.update(plan["variables"])
     variables.update(request.get("secrets", {}))
     if share:
-        variables["AZUREML_NATIVE_SHARE_DIRECTORY"] = share.rstrip("/") + "/"
+        variables[SHARE_VARIABLE] = share.rstrip("/") + "/"
     variables["JIG_RUN_DIR"] = run_folder
     variables["JIG_PROJECT"] = plan["project"]
     variables[tree.RUN_VARIABLE] = plan["run_id"]
     return variables
+
+
+def _told(error: "Union[environment.EnvironmentFailed, environment.NotStarted]") -> "Dict[str, str]":
+    return {"detail": error.reason, "hint": error.hint} if error.hint else {"detail": error.reason}
 
 
 def _signal_name(number: int) -> str:

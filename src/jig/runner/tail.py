@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 CHUNK = 256 * 1024
 SHORTEST_WAIT_S = 0.004
 LONGEST_WAIT_S = 0.1
+SOON_S = 1.0  # a container takes a tenth of a second to start: its first line is waited for with impatience
 LOOK_AFTER_S = 1.0
 HEARTBEAT_S = 5.0
 EVENTS = "events.jsonl"
@@ -48,7 +49,7 @@ class Tail:
 
     def run(self, follow: bool) -> None:
         """Send what is new until the run has ended (or once, when not to follow); ends with an `end` answer."""
-        wait_s, looked = SHORTEST_WAIT_S, 0.0
+        wait_s, looked, quiet_since = SHORTEST_WAIT_S, 0.0, time.monotonic()
         while True:
             if time.monotonic() - looked > LOOK_AFTER_S:
                 looked = time.monotonic()
@@ -60,12 +61,13 @@ class Tail:
             if not sent and (ended or not follow):
                 return wire.write_answer(self._out, {"end": "ended" if ended else "going"})
             if sent:
-                wait_s = SHORTEST_WAIT_S
+                wait_s, quiet_since = SHORTEST_WAIT_S, time.monotonic()
                 continue
             if time.monotonic() - self._spoke > HEARTBEAT_S:
                 self._say({"alive": True})
             time.sleep(wait_s)
-            wait_s = min(LONGEST_WAIT_S, wait_s * 1.1)
+            if time.monotonic() - quiet_since > SOON_S:
+                wait_s = min(LONGEST_WAIT_S, wait_s * 1.1)
 
     def _send_new(self) -> bool:
         """Send every file's new bytes; False when there were none. The events are read first and sent last."""

@@ -54,6 +54,10 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
     container = ask_engine(home, request["plan"].get("container"), wanted)
     prepared = bool(container.look.image_id) if container else environment.is_prepared(wanted, home.path)
     if not wanted.get("prepare", True) and not prepared:
+        from jig.runner.dead_images import GONE, advice
+
+        if container and not container.look.base_id and advice(container.look.base):
+            raise wire.Refused(GONE % container.look.base, advice(container.look.base))
         raise wire.Refused("the environment is not prepared, and PrepareEnvironment is false", code="not-prepared")
     make_private(home.path)  # first of all: nobody else is to read what comes in
     store = blobs.BlobStore(home.blobs)
@@ -85,7 +89,7 @@ def ask_engine(home: Home, container: "Optional[Dict[str, Any]]", wanted: "Dict[
         except EngineFailed as error:
             raise wire.Refused(error.reason, error.hint, code="engine-" + error.code)
         except environment.EnvironmentFailed as error:
-            raise wire.Refused(error.reason)
+            raise wire.Refused(error.reason, error.hint)
     raise wire.Refused("containers are not started on Windows itself", "submit to another machine, or inside WSL")
 
 
@@ -148,38 +152,42 @@ def get_ready(
         if rattler:
             rattler_tool.keep_rattler(store, rattler, home.path)
         if "records" not in wanted:
-            platform = _platform_inside(container, answers) if container else virtual_packages.machine_platform()
+            platform = (
+                _platform_inside(container, source, answers) if container else virtual_packages.machine_platform()
+            )
             wire.write_answer(answers, {"solve": platform})
             wanted["records"] = wire.read_request(source)["solved"]
     _have(store, wanted.get("files", []), source, answers)
     if wanted.get("fetches") and sys.platform != "win32":
         from jig.runner.reach import out_of_reach
 
-        inside = (lambda: _image_facts(container, answers)) if container else None
+        inside = (lambda: _image_facts(container, source, answers)) if container else None
         question = out_of_reach(wanted, home.path, inside)
         if question:
             wanted["brought"] = _fetched(question, store, source, answers)
             wanted["brought_for"] = [kind for kind in ("conda", "pip") if kind in question]
 
 
-def _platform_inside(container: "Ready", answers: "BinaryIO") -> "Dict[str, Any]":
+def _platform_inside(container: "Ready", source: "BinaryIO", answers: "BinaryIO") -> "Dict[str, Any]":
     """What conda must know of the place where the packages will be."""
     from jig.runner.virtual_packages import machine_platform
 
-    libc = _image_facts(container, answers)["libc"]
+    libc = _image_facts(container, source, answers)["libc"]
     return machine_platform(libc, driver=bool(container.look.container.get("gpus")))
 
 
-def _image_facts(container: "Ready", answers: "BinaryIO") -> "Dict[str, Any]":
+def _image_facts(container: "Ready", source: "BinaryIO", answers: "BinaryIO") -> "Dict[str, Any]":
     """What the base image has inside, which must be here for that."""
 
     def tell(text: str) -> None:
         wire.write_answer(answers, {"note": text})
 
     try:
-        return dict(container.base_facts(tell))
+        return dict(container.base_facts(tell, lambda: wire.has_left(source)))
     except environment.EnvironmentFailed as error:
-        raise wire.Refused(error.reason)
+        if wire.has_left(source):
+            raise EOFError
+        raise wire.Refused(error.reason, error.hint)
 
 
 def _program(

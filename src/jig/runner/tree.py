@@ -53,7 +53,7 @@ def end_below(root: int, grace_s: float) -> "List[int]":
     return []
 
 
-def end_carriers(run_id: str, variable: str = RUN_VARIABLE) -> "List[int]":
+def end_carriers(run_id: str, variable: str = RUN_VARIABLE, give_up_s: float = GIVE_UP_S) -> "List[int]":
     """Kill whatever still carries the run's id in its environment; returns those that would not die."""
     start = time.monotonic()
     while True:
@@ -61,6 +61,6 @@ def end_carriers(run_id: str, variable: str = RUN_VARIABLE) -> "List[int]":
         if not left:
             return []
         ours = [pid for pid in left if kill(pid)]
-        if not ours or time.monotonic() - start > GIVE_UP_S:
+        if not ours or time.monotonic() - start > give_up_s:
             return left
         time.sleep(0.01)

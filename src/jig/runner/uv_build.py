@@ -152,7 +152,8 @@ def run_uv(
     finally:
         log.end()
     if code != 0:
-        why = explain(said.text) or ("it was ended by signal %d" % -code if code < 0 else "exit code %d" % code)
+        ended = "it was ended by signal %d" % -code if code < 0 else "exit code %d" % code
+        why = explain(said.text, build.where) or ended
         raise EnvironmentFailed("uv could not %s: %s (the full log is %s)" % (purpose, why, build.log_path))
     return said
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from typing import Callable, Dict, List, Set, Tuple
 
 _STEPS = {"Resolved": "resolve", "Prepared": "download", "Installed": "install", "Bytecode compiled": "compile"}
+NO_PYTHON = "has no such Python, and uv could not download one"
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
 _UNITS_MIB = {"KiB": 1 / 1024, "MiB": 1.0, "GiB": 1024.0}
 
@@ -59,8 +60,11 @@ def _seconds(text: str) -> float:
     return sum(float(number) * _UNITS_S[unit] for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", text))
 
 
-def explain(text: str) -> str:
-    """One sentence from the last error that uv printed, without its frame of lines and without passwords."""
+def explain(text: str, where: str = "this machine") -> str:
+    """One sentence from the last error that uv printed, without its frame of lines and without passwords.
+
+    `where` is what the environment is made in.
+    """
     starts = [found.start() for found in re.finditer(r"(?m)^(?:error: |[ \t]*× )", text)]
     if not starts:
         return ""
@@ -73,7 +77,7 @@ def explain(text: str) -> str:
     if printed:
         sentence += ": " + printed[-1].strip()
     if "python-build-standalone" in sentence and "ownload" in sentence:
-        sentence = "this machine has no such Python, and uv could not download one: " + sentence.rpartition(": ")[2]
+        sentence = "%s %s: %s" % (where, NO_PYTHON, sentence.rpartition(": ")[2])
     return _shorten(without_secrets(sentence))
 
 

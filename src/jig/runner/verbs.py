@@ -111,6 +111,9 @@ def prepare() -> None:
     def tell(text: str) -> None:
         wire.write_answer(sys.stdout.buffer, {"note": text})
 
+    def has_left() -> bool:
+        return wire.has_left(sys.stdin.buffer)
+
     log = os.path.join(home.path, "logs", os.path.basename(request["log"]))
     make_private(os.path.dirname(log))
     make_private(home.path)
@@ -124,22 +127,17 @@ def prepare() -> None:
             if container and box and sys.platform != "win32":
                 from jig.runner import image
 
-                made = image.ensure(container.look, home.path, box, wanted, log, tell, _client_left)
+                made = image.ensure(container.look, home.path, box, wanted, log, tell, has_left)
                 python = "%s in the image %s" % (made.python, made.tag or made.id)
             else:
-                python = environment.ensure(wanted, home.path, log, tell, _client_left)
+                python = environment.ensure(wanted, home.path, log, tell, has_left)
         except (environment.EnvironmentFailed, environment.NotStarted) as error:
-            if _client_left():
+            if has_left():
                 raise EOFError
-            raise wire.Refused(str(error), "" if log in str(error) else "the full log is %s" % log)
+            named = log in error.reason or not os.path.exists(log)
+            hints = [error.hint, "" if named else "the full log is %s" % log]
+            raise wire.Refused(error.reason, "\n".join(filter(None, hints)))
     wire.write_answer(sys.stdout.buffer, {"python": python})
-
-
-def _client_left() -> bool:
-    """Whether the client has hung up, which has nothing more to say: what it waited for is not wanted any more."""
-    import select
-
-    return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def settle(name: str) -> str:

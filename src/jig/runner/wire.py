@@ -38,6 +38,13 @@ def read_request(stream: "BinaryIO") -> "Dict[str, Any]":
     return request
 
 
+def has_left(stream: "BinaryIO") -> bool:
+    """Whether the client has hung up; asked while it waits for us, and so has nothing to say. Not on Windows."""
+    import select
+
+    return bool(select.select([stream], [], [], 0)[0])
+
+
 _mark = MARK
 
 

@@ -41,7 +41,7 @@ class Init(object):
             return NO_ORDERS
         nonce, argv, variables, work = fields
         try:
-            with open(os.path.join(self._folder, "inside", "nonce")) as file:
+            with open(os.path.join(self._folder, "nonce")) as file:
                 is_ours = file.read() == nonce
         except OSError:
             is_ours = False
@@ -58,7 +58,10 @@ class Init(object):
         error = self._start(argv, variables, work)
         if error:
             return self._end({"error": error})
-        self._write("inside.json", '{"pid": %d}' % self._script)
+        try:
+            self._write("inside.json", '{"pid": %d}' % self._script)
+        except OSError as error:  # a full disk: the script need not write anything
+            sys.stderr.write("%s\n" % error)
         status = self._wait()
         self._end_others()
         outcome = {}
@@ -77,7 +80,7 @@ class Init(object):
         import fcntl
 
         try:
-            descriptor = os.open(os.path.join(self._folder, "inside", "lock"), os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(os.path.join(self._folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.set_inheritable(descriptor, False)
         except OSError:
@@ -207,7 +210,7 @@ class Init(object):
         return True
 
     def _write(self, name, text):
-        place = os.path.join(self._folder, "inside", name)
+        place = os.path.join(self._folder, name)
         with open(place + ".new", "w") as file:
             file.write(text)
         os.rename(place + ".new", place)
@@ -256,13 +259,21 @@ def _everybody(number):
     return True
 
 
+def is_growing(folder, name):
+    """Whether this is a log or a file of metrics, as jig names them; a script may have made anything else there."""
+    start, _, rest = name.partition(".")
+    rank, _, end = rest.rpartition(".")
+    known = (start, end) in (("output", "log"), ("metrics", "jsonl")) and (not rank or rank.isdigit())
+    return known and os.path.isfile(os.path.join(folder, name))
+
+
 def tail(folder, have):
     """Send what is new in the run's files, each piece with its name and offset, until the run has ended."""
     ended = False
     while True:
         quiet = True
         for name in sorted(os.listdir(folder)):
-            if not name.startswith(("output.", "metrics.")):
+            if not is_growing(folder, name):
                 continue
             with open(os.path.join(folder, name), "rb") as file:
                 file.seek(have.get(name, 0))
@@ -274,7 +285,7 @@ def tail(folder, have):
         sys.stdout.buffer.flush()
         if quiet and ended:
             return
-        ended = os.path.exists(os.path.join(folder, "inside", "outcome.json"))
+        ended = os.path.exists(os.path.join(folder, "outcome.json"))
         if quiet and not ended:
             time.sleep(LOOK_S)
 

@@ -24,7 +24,7 @@ def record(plan: dict[str, Any], run: Run, metrics: dict[str, Any], attachments:
         "run_configuration": plan["run_config"],
         "status": run.state,
         "reason": run.reason,
-        "description": run.why,
+        "description": f"{run.why}: {run.fix}" if run.fix else run.why,
         "exit_code": run.exit_code,
         "created_utc": utc(plan["created"]),
         "start_time_utc": utc(run.started),

@@ -41,6 +41,7 @@ REASONS = {
     "supervisor-gone": "the run's supervisor was killed",
     "machine-restarted": "the machine was restarted",
     "engine-stopped": "{detail}",
+    "not-copied": "what the script left could not be copied out of its container: {detail}",
     "guard-killed": "the process that guards the script was killed",
     "internal-error": "jig itself failed: {detail}",
 }
@@ -58,6 +59,7 @@ class Run(Value):
     duration_s: float | None = None
     log_size: int | None = None
     survivors: tuple[int, ...] = ()
+    fix: str = ""
 
     @property
     def final(self) -> bool:
@@ -107,6 +109,7 @@ def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
         duration_s=duration,
         log_size=event.get("log_size"),
         survivors=tuple(event.get("survivors", ())),
+        fix=event.get("hint", ""),
     )
 
 

@@ -13,21 +13,35 @@ WORK, SHARE = "/azureml-run", "/azureml-share"
 INIT = f"{PACK}/script/jig_init.py"
 # What stands in braces only the machine knows: who the person is there, where the run is, how a GPU is asked for.
 MOUNTS = (
-    f"type=bind,src={{run}},dst={RUN}",
+    # Of the run's folder the script has what is its own: it cannot touch plan, events and lock.
+    f"type=bind,src={{run}}/inside,dst={RUN}",
+    f"type=bind,src={{run}}/output.log,dst={RUN}/output.log",
+    f"type=bind,src={{run}}/metrics.jsonl,dst={RUN}/metrics.jsonl",
     f"type=bind,src={{run}}/work,dst={WORK}",
     f"type=bind,src={{run}}/home,dst={HOME}",
     f"type=bind,src={{share}},dst={SHARE}",
     f"type=bind,src={{pack}},dst={PACK},readonly",
-    "type=bind,src={run}/inside/passwd,dst=/etc/passwd,readonly",
-    "type=bind,src={run}/inside/group,dst=/etc/group,readonly",
+    "type=bind,src={run}/who/passwd,dst=/etc/passwd,readonly",
+    "type=bind,src={run}/who/group,dst=/etc/group,readonly",
     # Compiled files of the image's packages are kept from run to run, those of the run's own code are not.
     f"type=bind,src={{cache}},dst={CACHE}",
     f"type=bind,src={{run}}/inside/pycache,dst={CACHE}{WORK}",
 )
 WORDS = (
     *("--interactive", "--name", "jig-{id}", "--label", "jig.run={id}", "--label", "jig.home={key}"),
-    *("--env", "JIG_RUN_ID={id}", "--log-driver", "none", "--workdir", WORK, "--shm-size", "{shm}"),
-    *("{user}", "{network}", "{gpus}", "{mounts}"),
+    *(
+        "--env",
+        "JIG_RUN_ID={id}",
+        "--log-driver",
+        "none",
+        "--security-opt",
+        "no-new-privileges",
+        "--workdir",
+        WORK,
+        "--shm-size",
+        "{shm}",
+    ),
+    *("{user}", "{network}", "{proxies}", "{gpus}", "{mounts}"),
     *("--entrypoint", "{python}", "{image}", "-I", "-S", INIT, RUN),
 )
 

@@ -17,10 +17,10 @@ def plan(given: Given) -> Plan:
     if config.framework != "Python":
         place = f"aml_config/{config.name}.runconfig" + (f":{config.framework_line}" if config.framework_line else "")
         why = "asks for PySpark" if config.framework_line else "has no Framework key, and the default is PySpark"
-        raise JigError(
-            f"{place} {why}, which this version of jig does not run yet",
-            f"for a plain Python script write this line into aml_config/{config.name}.runconfig:  Framework: Python",
-        )
+        fix = f"write this line into aml_config/{config.name}.runconfig:  Framework: Python"
+        if config.framework_line:
+            fix = f"write Python in the place of PySpark in line {config.framework_line}"
+        raise JigError(f"{place} {why}, which this version of jig does not run yet", f"for a plain Python script {fix}")
     if config.gpus is not None:
         raise JigError(
             f"aml_config/{config.name}.runconfig counts GPUs, which this version of jig does in containers only",

@@ -107,10 +107,10 @@ def test_the_dockerfile_of_a_python_that_is_there() -> None:
 
 
 def test_the_commands() -> None:
-    name, place = "jig-build-{tag}", "/azureml-envs/{tag}"
+    name, place = "jig-build-{tag}-…", "/azureml-envs/{tag}"
     labels = (
-        "'LABEL jig.base={base} jig.build= jig.environment=ab12 jig.home={key} "
-        "jig.python=/azureml-envs/{tag}/bin/python'"
+        "'LABEL jig.base={base} jig.build= jig.environment=ab12 jig.home={key} jig.packages={packages} "
+        "jig.python=/azureml-envs/{tag}/bin/python jig.python.version={version}'"
     )
     shell = "'{ while IFS= read -r line; do printf '\"'\"'%s\\n'\"'\"' \"$line\"; done; [ $$ = 1 ] && kill -9 -1; } | /bin/sh'"
     assert [(when, " ".join(argv)) for when, argv in commands(BOX, wanted("numpy", python="3.11"))] == [
