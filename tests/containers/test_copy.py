@@ -3,12 +3,11 @@
 import os
 import shutil
 import signal
-import time
 
 import pytest
 
 from jig.runner.folder import Home
-from tests.conftest import alive, call, until
+from tests.conftest import call, until
 from tests.engines.base_images import base_images
 from tests.faults.test_run_killed import state_of
 
@@ -160,21 +159,6 @@ def test_cancel_after_the_engine_was_killed(own_copied, cli):
     until(lambda: cli("logs", run).out == "here\n", what="the log while it runs")
     own_copied.engine.stop(signal.SIGKILL)
     assert call("cancel", run, "--grace", "0", timeout=30).out == f"{run}: Canceled\n"
-
-
-def test_cancel_while_files_are_copied_to_a_frozen_engine(own_copied, cli):
-    own_copied.write("big", os.urandom(40 << 20))
-    run = cli("submit", "--large", "-a", "-c", "docker", "nap.py").run_id
-    until(lambda: alive(f" cp - jig-{run}"), what="that files are copied")
-    own_copied.engine.pause()
-    try:
-        began = time.monotonic()
-        assert call("cancel", run, "--grace", "0", timeout=30).out == f"{run}: Canceled\n"
-        assert time.monotonic() - began < 20
-    finally:
-        own_copied.engine.resume()
-    assert cli("experiment", "clean").code == 0
-    assert own_copied.containers() == []
 
 
 def test_an_engine_whose_people_are_others_inside(make_engine, docker_in, cli, jig_home):

@@ -2,13 +2,15 @@
 
 import os
 import signal
+import time
 import zipfile
 
 import pytest
 
 from jig.runner import events
 from jig.runner.folder import Home
-from tests.conftest import alive, call, spawn, until
+from jig.system import carriers
+from tests.conftest import alive, spawn, until
 from tests.containers.conftest import BASE, DONE
 from tests.engines.base_images import base_images
 from tests.engines.engine import Engine
@@ -150,19 +152,6 @@ def test_the_engine_stopped_while_it_builds(building, cli, number):
     until(lambda: managed.half_built() == [], what="that nothing half-built is left")
 
 
-def test_the_engine_frozen_while_it_builds(building, cli):
-    """A cancel is not kept waiting by it."""
-    managed, run = building()
-    managed.docker.engine.pause()
-    try:
-        said = call("cancel", run, timeout=60)
-        assert said.out == f"{run}: Canceled\n"
-    finally:
-        managed.docker.engine.resume()
-    assert cli("experiment", "clean").code == 0
-    assert managed.half_built() == []
-
-
 def test_the_client_killed_while_it_builds(managed, cli):
     managed.index.stall = "/files/"
     client = spawn("submit", "-c", "docker", "a.py")
@@ -219,3 +208,36 @@ def test_prepare_interrupted(managed, cli):
     go_on(managed)
     assert DONE in cli("submit", "-c", "docker", "a.py").out
     until(lambda: managed.half_built() == [], what="that nothing half-built is left")
+
+
+# Frozen
+
+
+def test_an_engine_that_does_not_answer(building, cli, jig_home):
+    """At every step a cancel is not kept waiting for long; what is left goes with the next cleaning."""
+    managed, builds = building()
+    docker = managed.docker
+    docker.target()
+    docker.write("nap.py", "import time\nprint('here', flush=True)\ntime.sleep(600)\n")
+    naps = cli("submit", "-a", "-c", "docker", "nap.py").run_id
+    until(lambda: cli("logs", naps).out == "here\n", what="its first line")
+    docker.target(sharedVolumes=False)
+    docker.write("big", os.urandom(40 << 20))
+    copies = cli("submit", "--large", "-a", "-c", "docker", "nap.py").run_id
+    until(lambda: alive(f" cp - jig-{copies}"), what="that files are copied")
+    docker.engine.pause()
+    try:
+        began = time.monotonic()
+        canceling = {run: spawn("cancel", run, "--grace", "0") for run in (builds, naps, copies)}
+        submitting = spawn("submit", "-c", "docker", "nap.py")
+        for run, process in canceling.items():
+            assert process.communicate(timeout=40)[0].decode() == f"{run}: Canceled\n"
+        err = submitting.communicate(timeout=40)[1].decode()
+        assert submitting.returncode == 125 and "has not done" in err and time.monotonic() - began < 35, err
+        for run in canceling:
+            assert carriers("JIG_RUN_ID", run) == []
+    finally:
+        docker.engine.resume()
+    assert len(cli("history", "list", "-o", "json").json()) == 3
+    assert cli("experiment", "clean").code == 0
+    assert managed.half_built() == []

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 
 import pytest
@@ -40,9 +39,10 @@ def test_a_warm_submit_asks_the_engine_once(make_engine, docker_in, manage, cli)
     until(lambda: managed.half_built() == [], what="the end of the build's container")
     before = log.stat().st_size
     assert cli("submit", "-c", "docker", "a.py").code == 0
-    asked = re.findall(r"Calling (\w+ \S+?)[?\"]", log.read_text()[before:])
-    print(asked)
-    assert 0
+    asked = re.findall(r"Calling (\w+) (?:/v[\d.]+)?/(\w+)\S*?(/\w+)?[?\"]", log.read_text()[before:])
+    looks, works = asked[:2], [verb + " " + what + rest for verb, what, rest in asked[2:] if what == "containers"]
+    assert looks == [("GET", "images", "/json")] * 2
+    assert works[0] == "POST containers/create" and works[-1].startswith("DELETE containers")
 
 
 def test_a_base_that_moved(managed, cli, docker_host):

@@ -164,33 +164,6 @@ def test_cancel_after_the_engine_was_killed(own, cli, going):
     assert carriers("JIG_RUN_ID", run) == []
 
 
-def test_cancel_while_the_engine_is_frozen(own, cli, going):
-    project = own()
-    run = going(project)
-    project.engine.pause()
-    try:
-        assert cli("cancel", run, "--grace", "1").out == f"{run}: Canceled\n"
-        assert carriers("JIG_RUN_ID", run) == []
-    finally:
-        project.engine.resume()
-    assert cli("experiment", "clean").code == 0
-    assert project.containers() == []
-
-
-def test_submit_to_a_frozen_engine_says_so_in_seconds(own, cli, monkeypatch):
-    project = own()
-    project.write("a.py", "")
-    project.engine.pause()
-    try:
-        began = time.monotonic()
-        said = call("submit", "-c", "docker", "a.py")
-        assert said.code == 125 and "does not answer" in said.err
-        assert time.monotonic() - began < 30
-    finally:
-        project.engine.resume()
-    assert cli("history", "list", "-o", "json").json() == []
-
-
 def test_submit_without_an_engine(own, cli):
     project = own()
     project.write("a.py", "")

@@ -65,6 +65,7 @@ class ContainerWatch(Watch):
         self._stopped = False
         self._deadline: "Optional[float]" = None
         self._told_of_engine = False
+        self._created = True
         self._forced = self._interrupted = False
         self._given_up = False  # what the container has is not waited for any more
         self._wake, wake = os.pipe()
@@ -220,7 +221,7 @@ class ContainerWatch(Watch):
             for verb in ("unpause", "kill"):  # one that is paused is not killed
                 self._engine.call(verb, self._setup.name, timeout_s=ENGINE_S)
         except EngineFailed:  # it is asked again in the end, and the person is told then
-            return
+            self._given_up = True
 
     def _look(self, status: int) -> "Optional[Dict[str, Any]]":
         """How it ended, now that docker has left; None while it goes on inside."""
@@ -296,6 +297,8 @@ class ContainerWatch(Watch):
         if self._setup.shared and unseen:
             os.truncate(self._setup.folder.docker_log, 0)  # what it says next is about the next one
             return {"again": "copied"}
+        if "is already in use by container" in said:  # of another jig home: it is not ours to remove
+            self._created = False
         if code == NO_GPU:
             failed = EngineFailed(WITHOUT_GPU, code="gpu")
         elif code < DOCKERS:
@@ -342,6 +345,8 @@ class ContainerWatch(Watch):
         return False
 
     def _remove(self) -> None:
+        if not self._created:
+            return
         try:
             said = self._engine.call(*image_words.remove(self._setup.name), timeout_s=ENGINE_S)
         except EngineFailed as error:
