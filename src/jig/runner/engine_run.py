@@ -77,7 +77,7 @@ def run(words: "List[str]", address: str) -> "Optional[int]":
         if status != 201:
             return _refused(said)
         return _Attached(path, "/containers/%s" % loads(said)["Id"]).run()
-    except (OSError, Silent):
+    except (OSError, Silent, ValueError, KeyError):  # it hung up, in the middle of an answer perhaps
         os.write(2, (LOST + "\n").encode())
         return REFUSED
 
