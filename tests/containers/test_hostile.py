@@ -9,23 +9,10 @@ import pytest
 from tests.conftest import ProjectFolder, alive, spawn, until
 from tests.containers.conftest import DockerProject
 
-NAMES = [
-    "with space",
-    "com,ma",
-    "quo\"te's",
-    "日本語 проект",
-    "-rf",
-    "$HOME",
-    "a=b;c",
-    "%s {id}",
-    "new\nline",
-    "é" * 60,
-]
+NAMES = ["with space, com,ma", "quo\"te's $HOME `id`", "日本語 проект a=b;c %s {id}", "-rf", "new\nline"]
 
 
-@pytest.mark.parametrize(
-    ("name", "shared"), [*((name, True) for name in NAMES), (NAMES[2], False), ("new\nline", False)]
-)
+@pytest.mark.parametrize(("name", "shared"), [*((name, True) for name in NAMES), (NAMES[1], False)])
 def test_by_any_name(docker_host, tmp_path, monkeypatch, cli, name, shared):
     """Project, jig home, share, script and arguments."""
     monkeypatch.setenv("JIG_HOME", str(tmp_path / name / "home"))
@@ -123,7 +110,7 @@ def test_a_script_that_pretends_an_outcome(docker, cli):
     assert cli("submit", "-c", "docker", "a.py").code == 4
 
 
-@pytest.mark.parametrize("nonsense", ["", "[]", "no JSON", '{"exit": "0"}', '{"signal": 99999}', "{}"])
+@pytest.mark.parametrize("nonsense", ["[]", "no JSON", '{"exit": "0"}'])
 def test_an_outcome_that_is_nonsense(docker, cli, nonsense):
     """And init is kept from writing its own."""
     docker.write(

@@ -1,14 +1,13 @@
 """Containers on a machine over SSH: the line is cut, or nobody listens any more, and the machine goes on alone."""
 
 import json
-import os
 
 import pytest
 
 from tests.conftest import spawn, until
 from tests.containers.conftest import BASE, DONE, NEEDS_ALPHA
 from tests.runner.wheels import make_wheel, serve
-from tests.ssh.conftest import attach_words, client, host_folder, key_pair, make_host, mirror  # noqa: F401
+from tests.ssh.conftest import attach_words, client, host_folder, key_pair, make_host  # noqa: F401
 
 COUNT = "import time\nfor number in range(30):\n    print(number, flush=True)\n    time.sleep(0.1)\n"
 
@@ -93,16 +92,6 @@ def test_the_machine_is_restarted(remote, docker_box, project, cli, client):  # 
     until(lambda: state() == ("Lost", "machine-restarted"), what="that it is lost")
     assert cli("experiment", "clean").code == 0
     assert remote.engine.docker("ps", "-aq") == "", "its dead container is gone"
-
-
-def test_outputs_come_home(remote, project, cli, jig_home):
-    theirs(project)
-    project.write(
-        "out.py", "import os\nos.makedirs('outputs/deep')\nopen('outputs/deep/x', 'wb').write(bytes(3000000))\n"
-    )
-    said = cli("submit", "-c", "box", "out.py")
-    assert said.code == 0, said.out + said.err
-    assert os.path.getsize(mirror(jig_home, said.run_id) / "work/outputs/deep/x") == 3000000
 
 
 def test_an_engine_that_is_not_running(remote, project, cli):

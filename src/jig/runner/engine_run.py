@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
 REFUSED = 125  # the program's own exit code when the engine does not do it
+HEAD_S = 1.0  # engines before 17.06 tell everything in the end
 LOST = "docker: error waiting for container: unexpected EOF"
 # Option → where it goes: in the container's settings, or, with a dot, in those of its host.
 _TEXTS = {"--workdir": "WorkingDir", "--user": "User", "--network": ".NetworkMode", "--runtime": ".Runtime"}
@@ -140,15 +141,16 @@ class _Attached:
         if head.split(b" ")[1] not in (b"101", b"200"):
             return _refused(self._heard)
         wait = request(self._path, "POST %s/wait?condition=next-exit HTTP/1.0" % self._place, "", b"", None)
+        # The head of its answer comes as soon as the engine waits: from then on it misses no end.
+        told = [wait.recv(65536)] if select.select([wait], [], [], HEAD_S)[0] else []
         status, said = _ask(self._path, self._place + "/start")
         if status not in (204, 304):
             return _refused(said)
-        status, said = _answer(self._pass_on(stream, wait))
+        status, said = _answer(self._pass_on(stream, wait, told))
         return int(loads(said)["StatusCode"])
 
-    def _pass_on(self, stream: "Any", wait: "Any") -> bytes:
-        """Until the engine has told of the end; returns that. The head of its answer comes long before the rest."""
-        told: "List[bytes]" = []
+    def _pass_on(self, stream: "Any", wait: "Any", told: "List[bytes]") -> bytes:
+        """Until the engine has told of the end; returns all that."""
         watched: "List[Any]" = [0, stream, wait]
         while wait in watched:
             ready = select.select(watched, [], [])[0]
