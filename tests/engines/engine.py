@@ -103,8 +103,14 @@ class Engine:
         self._dockerd.wait(DOWN_S)
 
     def pause(self) -> None:
-        """Freeze it: who calls is not answered. Containers go on."""
-        os.kill(self.pid, signal.SIGSTOP)
+        """Freeze it: calls are taken and never answered; containers go on. Returns when each of its threads stands."""
+        pid = self.pid
+        os.kill(pid, signal.SIGSTOP)
+        deadline = time.monotonic() + DOWN_S
+        while not all(_stands(place) for place in Path(f"/proc/{pid}/task").iterdir()):
+            if time.monotonic() > deadline:
+                raise RuntimeError("dockerd does not stop")
+            time.sleep(0.005)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
@@ -124,3 +130,7 @@ class Engine:
         if done.returncode:
             raise RuntimeError(f"docker {' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}")
         return done.stdout
+
+
+def _stands(task: Path) -> bool:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
