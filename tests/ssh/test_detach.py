@@ -142,6 +142,7 @@ def test_a_machine_that_was_never_attached(project, cli, client, secret):
 
 def test_an_old_file_with_a_secret(project, cli, host):
     text = f"type: remotedocker\naddress: {host.address}\nusername: ada\npassword: AzureMlSecret=abc-123\n"
+    text += "baseDockerImage: microsoft/mmlspark:plus-0.9.9\n"
     project.write("aml_config/box.compute", text)
     project.runconfig("box")
     said = cli("computetarget", "check", "box")
