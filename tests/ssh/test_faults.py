@@ -99,8 +99,8 @@ def test_no_room_for_the_project(box, project, cli, jig_home):
 
 def test_no_room_for_the_runner(box, project, cli):
     box.host.run("rm -rf ~/.jig")
-    box.host.home_disk("1m")
-    box.host.run("head -c 2000000 /dev/zero > ~/full")
+    box.host.home_disk("3m")
+    box.host.run("head -c 4000000 /dev/zero > ~/full")
     project.write("a.py", "print(1)")
     said = call("submit", "-c", "box", "a.py", cwd=project.path, timeout=30)
     assert said.code == 125 and "No space left on device" in said.err
