@@ -6,10 +6,9 @@ import sys
 import time
 
 from jig.runner import blobs, events, manifest
-from jig.runner.folder import INSIDE, SCRIPT_HOME, Home, RunFolder
+from jig.runner.folder import INSIDE, SCRIPT_HOME, Home, RunFolder, is_held
 from jig.runner.quick_json import loads
 from jig.runner.status import ALIVE, ELSEWHERE, status
-from jig.system import lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,15 +111,10 @@ def _leftovers(home: Home) -> int:
 def _held(staged: str) -> bool:
     """Whether the runner that makes this folder still lives: it takes the lock before anything else can fail."""
     try:
-        if time.time() - os.stat(staged).st_mtime < 60:
-            return True
-        descriptor = os.open(os.path.join(staged, "lock"), os.O_RDWR)
+        is_new = time.time() - os.stat(staged).st_mtime < 60
     except FileNotFoundError:
         return False
-    try:
-        return not lock(descriptor, wait=False)
-    finally:
-        os.close(descriptor)
+    return is_new or is_held(os.path.join(staged, "lock"))
 
 
 def _drop_work(home: Home, folder: RunFolder) -> int:

@@ -15,11 +15,10 @@ assert sys.platform != "win32"  # before the imports, so that the type checker l
 from jig.runner import image_words, tree
 from jig.runner.container import INIT, Interrupted, Setup
 from jig.runner.engine import EngineFailed, explain
-from jig.runner.folder import INSIDE
-from jig.runner.guard import Watch
+from jig.runner.folder import INSIDE, is_held
 from jig.runner.manifest import native
 from jig.runner.quick_json import loads
-from jig.system import carriers, close_inherited, end, kill, lock
+from jig.system import carriers, close_inherited, end, kill
 from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
@@ -50,7 +49,7 @@ LONGEST = 64 * 1024
 KEPT = "the container %s is still there (%s): `jig experiment clean` removes it"
 
 
-class ContainerWatch(Watch):
+class ContainerWatch:
     """One container, from its start to its removal."""
 
     def __init__(self, orders: int, tell: "Callable[[str], None]", setup: Setup) -> None:
@@ -279,14 +278,7 @@ class ContainerWatch(Watch):
 
     def _inside_lives(self) -> bool:
         """Whether init holds its lock."""
-        try:
-            descriptor = os.open(self._inside("lock"), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return False
-        try:
-            return not lock(descriptor, wait=False)
-        finally:
-            os.close(descriptor)
+        return is_held(self._inside("lock"))
 
     def _not_started(self, code: int) -> "Dict[str, Any]":
         """What docker had to say."""

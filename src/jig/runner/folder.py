@@ -45,6 +45,20 @@ def make_own(path: str) -> None:
         raise PermissionError("%s belongs to somebody else" % path)
 
 
+def is_held(path: str) -> bool:
+    """Whether somebody holds the lock on this file. Where a script may have put a link or a pipe, nobody does."""
+    from jig.system import lock
+
+    try:
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return False
+    try:
+        return not lock(descriptor, wait=False)
+    finally:
+        os.close(descriptor)
+
+
 def is_run_id(name: str) -> bool:
     """Whether the name can be a run's: letters, digits, `-` and `_`, so that it is never a path or an option."""
     plain = all(c.isalnum() and ord(c) < 128 or c in "-_" for c in name)

@@ -20,6 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence
 
+    # Starts the script, waits, and returns how it ended; None when nobody is left to hear of it.
+    Watch = Callable[[int, Callable[[str], None]], Optional[Dict[str, Any]]]
+
 LEFTOVER_GRACE_S = 1.0  # for what a script leaves running when it ends by itself
 
 
@@ -61,8 +64,8 @@ class Guard:
         return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
 
 
-def start(watch: "Callable[[int, Callable[[str], None]], Watch]", not_ours: "Sequence[int]") -> Guard:
-    """Fork the guard, which runs what `watch` makes of the pipe of its orders and of a way to say something.
+def start(watch: "Watch", not_ours: "Sequence[int]") -> Guard:
+    """Fork the guard, which runs `watch` with the pipe of its orders and a way to say something.
 
     `not_ours` are descriptors that only the supervisor may hold.
     """
@@ -86,7 +89,7 @@ def start(watch: "Callable[[int, Callable[[str], None]], Watch]", not_ours: "Seq
             except BrokenPipeError:  # the supervisor is dead, and nobody wants to know
                 return
 
-        outcome = watch(orders, lambda text: tell({"note": text})).run()
+        outcome = watch(orders, lambda text: tell({"note": text}))
         if outcome is not None:
             tell(outcome)
     except BaseException:  # this process's boundary: tell where, then end without unwinding the supervisor's frames
@@ -95,15 +98,7 @@ def start(watch: "Callable[[int, Callable[[str], None]], Watch]", not_ours: "Seq
     os._exit(0)
 
 
-class Watch:
-    """What the guard does: `run` starts the script, waits, and returns how it ended."""
-
-    def run(self) -> "Optional[Dict[str, Any]]":
-        """The outcome; None when nobody is left to hear of it."""
-        raise NotImplementedError
-
-
-class ProcessWatch(Watch):
+class ProcessWatch:
     """The guard's own side for a script that is a process here: starts it, waits, ends what is left."""
 
     def __init__(self, orders: int, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str) -> None:
@@ -131,7 +126,7 @@ class ProcessWatch(Watch):
         return reason or None
 
     def run(self) -> "Optional[Dict[str, Any]]":
-        """Wait for the script's end."""
+        """Wait for the script's end; None when nobody is left to hear of it."""
         if self._error is not None:
             os.waitpid(self._script, 0)
             return {"error": self._error}

@@ -15,12 +15,11 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional, Union
+    from typing import Any, Dict, Optional, Union
 
     from jig.runner.container import Ready
     from jig.runner.hold import Hold
 
-    WatchMaker = Callable[[int, Callable[[str], None]], guard.Watch]
 
 TICK_S = 1.0
 FULL_BYTES = 64 * 1024
@@ -90,7 +89,7 @@ class Supervisor:
         manifest.lay_out(self._taken.entries, self._taken.store, self._folder.work)
         os.makedirs(self._folder.outputs, exist_ok=True)
 
-    def _prepare_process(self) -> "WatchMaker":
+    def _prepare_process(self) -> "guard.Watch":
         python, self._environment = environment.ensure_held(
             self._taken.request["environment"],
             self._taken.home.path,
@@ -101,9 +100,9 @@ class Supervisor:
         argv = [python if word == "{python}" else word for word in self._plan["argv"]]
         environ = self._environ(python)
         self._running = {"argv": argv}
-        return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log)
+        return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log).run()
 
-    def _prepare_container(self, ready: "Ready") -> "WatchMaker":
+    def _prepare_container(self, ready: "Ready") -> "guard.Watch":
         from jig.runner import container, container_watch, image
         from jig.runner.engine import EngineFailed
 
@@ -122,12 +121,12 @@ class Supervisor:
         except EngineFailed as error:
             raise image.failed(error)
         self._running = {"argv": setup.argv(), "image": made.id, "gpu": ready.way.name if ready.way else ""}
-        return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup)
+        return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup).run()
 
     def _note(self, text: str) -> None:
         self._taken.events.write("note", text=text)
 
-    def _run_script(self, watch: "WatchMaker") -> "Dict[str, Any]":
+    def _run_script(self, watch: "guard.Watch") -> "Dict[str, Any]":
         if self._taken.request.get("hold"):
             from jig.runner.hold import Hold
 
