@@ -1,13 +1,13 @@
 """Names, variables and scripts that a container trips over: the record stays right, and nothing is left."""
 
 import os
-import signal
 import time
 
 import pytest
 
-from tests.conftest import ProjectFolder, alive, spawn, until
+from tests.conftest import ProjectFolder, alive, until
 from tests.containers.conftest import DockerProject
+from tests.faults.test_mischief import interrupted_submits
 
 NAMES = ["with space, com,ma", "quo\"te's $HOME `id`", "日本語 проект a=b;c %s {id}", "-rf", "new\nline"]
 
@@ -138,20 +138,7 @@ def test_a_script_that_forks_without_end(docker, cli):
 
 
 def test_ctrl_c_at_any_moment_of_a_submit(docker, cli, jig_home):
-    """Either nothing was started, or the person is told its id and how to come back to it."""
-    docker.write("nap.py", "import time; time.sleep(600)")
-    for delay in (0.1, 0.2, 0.3, 0.5):
-        client = spawn("submit", "-c", "docker", "nap.py", start_new_session=True)
-        time.sleep(delay)
-        os.killpg(client.pid, signal.SIGINT)
-        out, err = client.communicate(timeout=30)
-        assert b"Traceback" not in err, err
-        runs = os.listdir(jig_home / "runs") if (jig_home / "runs").exists() else []
-        if runs:
-            assert client.returncode == 130, err
-            assert f"RunId: {runs[0]}" in out.decode() and "the run goes on" in out.decode(), (delay, out, err)
-            assert cli("cancel", runs[0], "--grace", "0").code == 0
-            assert cli("history", "delete", runs[0]).code == 0
+    for _ in interrupted_submits(docker, cli, jig_home, "docker", (0.1, 0.2, 0.3, 0.5)):
         assert docker.containers() == []
     until(lambda: alive("nap.py") == [], what="the end of every process")
 

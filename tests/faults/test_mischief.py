@@ -205,20 +205,27 @@ def test_a_machine_that_changed_its_name_still_judges_its_own_disk(project, cli,
     assert cli("cancel", "--grace", "0").code == 0
 
 
-def test_ctrl_c_at_any_moment_of_a_submit_is_told(project, cli, jig_home):
-    """Either nothing was started, or the person is told its id and how to come back to it."""
+def interrupted_submits(project, cli, jig_home, config, delays):
+    """Ctrl-C so long after each start: nothing was started, or the person is told its id and how to come back to it."""
     project.write("nap.py", "import time; time.sleep(600)")
-    for delay in (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.15, 0.3):
-        client = spawn("submit", "-c", "local", "nap.py", start_new_session=True)
+    for delay in delays:
+        client = spawn("submit", "-c", config, "nap.py", start_new_session=True)
         time.sleep(delay)
         os.killpg(client.pid, signal.SIGINT)
         out, err = client.communicate(timeout=30)
+        assert b"Traceback" not in err, err
         runs = os.listdir(jig_home / "runs") if (jig_home / "runs").exists() else []
         if runs:
             assert client.returncode == 130, err
             assert f"RunId: {runs[0]}" in out.decode() and "the run goes on" in out.decode(), (delay, out, err)
             assert cli("cancel", runs[0], "--grace", "0").code == 0
             assert cli("history", "delete", runs[0]).code == 0
+        yield
+
+
+def test_ctrl_c_at_any_moment_of_a_submit_is_told(project, cli, jig_home):
+    delays = (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1, 0.15, 0.3)
+    assert len(list(interrupted_submits(project, cli, jig_home, "local", delays))) == len(delays)
     assert alive("nap.py") == []
 
 
