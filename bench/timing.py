@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import tempfile
 import time
@@ -15,13 +16,23 @@ BUSY_LOAD = 0.7
 
 
 def best_of(rounds: int, *sides: Callable[[], float]) -> list[float]:
-    """The smallest number that each side returned; every other round goes backwards, so that none is always last."""
-    best = [float("inf")] * len(sides)
+    """The smallest number that each side returned."""
+    return [min(times) for times in _in_turns(rounds, sides)]
+
+
+def median_of(rounds: int, *sides: Callable[[], float]) -> list[float]:
+    """The middle of what each side returned: for what differs by itself from one time to the next."""
+    return [statistics.median(times) for times in _in_turns(rounds, sides)]
+
+
+def _in_turns(rounds: int, sides: Sequence[Callable[[], float]]) -> list[list[float]]:
+    """What each side returned; every other round goes backwards, so that none is always last."""
+    times: list[list[float]] = [[] for _ in sides]
     for number in range(rounds):
         order = range(len(sides)) if number % 2 == 0 else reversed(range(len(sides)))
         for side in order:
-            best[side] = min(best[side], sides[side]())
-    return best
+            times[side].append(sides[side]())
+    return times
 
 
 def to_the_end_s(argv: Sequence[str], environ: Mapping[str, str], folder: str) -> float:

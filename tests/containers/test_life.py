@@ -92,7 +92,7 @@ def test_supervisor_and_guard_killed(docker, cli, going, victims):
 
 def test_init_killed(docker, cli, going):
     run = going(docker)
-    first = next(pid for pid in carriers("JIG_RUN_ID", run) if command(pid)[3:4] == [b"/jig/pack/script/jig_init.py"])
+    first = next(pid for pid in carriers("JIG_RUN_ID", run) if command(pid)[5:6] == [b"/jig/pack/script/jig_init.py"])
     os.kill(first, signal.SIGKILL)
     until(lambda: state_of(cli, run) == ("Failed", "killed"))
     assert gone(docker, run)

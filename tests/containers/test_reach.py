@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -36,18 +37,21 @@ def test_it_has_only_its_own_of_the_run(docker, cli):
 
 
 def test_a_link_in_the_place_of_the_log_leads_nowhere(docker, cli, jig_home, tmp_path):
-    """The log is mounted by itself: it can be written, and not be replaced."""
+    """Its name inside is the script's to change; the file that is written and read is the same."""
     (tmp_path / "precious").write_text("precious")
     docker.write(
         "link.py",
-        "import os\nfor name in ('output.log', 'metrics.jsonl'):\n"
+        "import os\nimport jig\njig.log('loss', 1)\nfor name in ('output.log', 'metrics.jsonl'):\n"
         f"    os.symlink({str(tmp_path / 'precious')!r}, '/jig/run/link')\n"
-        "    try:\n        os.replace('/jig/run/link', '/jig/run/' + name)\n"
-        "    except OSError as error:\n        print(error.strerror)\n        os.unlink('/jig/run/link')\n",
+        "    os.replace('/jig/run/link', '/jig/run/' + name)\n"
+        "    print(os.readlink('/jig/run/' + name))\n",
     )
     said = cli("submit", "-c", "docker", "link.py")
-    assert cli("logs", said.run_id).out == "Device or resource busy\n" * 2
-    assert not os.path.islink(Home(str(jig_home)).run(said.run_id).log)
+    folder = Home(str(jig_home)).run(said.run_id)
+    assert cli("logs", said.run_id).out == f"{tmp_path / 'precious'}\n" * 2
+    assert not os.path.islink(folder.log) and not os.path.islink(folder.metrics)
+    assert '"loss": 1' in Path(folder.metrics).read_text()
+    assert (tmp_path / "precious").read_text() == "precious"
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -31,7 +31,7 @@ def inside(docker, run_id) -> str:
 def test_a_shell_in_the_container(docker, run_id, cli):
     with jig("shell", "-r", run_id, rows=31, columns=99) as terminal:
         terminal.read_until(f"({run_id}) ")
-        assert terminal.ask("pwd; ls; tr '\\0' ' ' < /proc/1/cmdline | cut -d' ' -f4; echo") == (
+        assert terminal.ask("pwd; ls; tr '\\0' ' ' < /proc/1/cmdline | cut -d' ' -f6; echo") == (
             "/azureml-run\naml_config  outputs  waits.py\n/jig/pack/script/jig_init.py\n\n"
         )
         assert terminal.ask("id -u; echo $LR $JIG_SHELL [$JIG_RUN_ID] $TERM") == f"0\n0.1 {run_id} [] xterm\n"

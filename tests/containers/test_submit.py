@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.conftest import until
 LOOK = """
 import getpass, json, os, pwd, grp, sys
 print(json.dumps({
-    "cwd": os.getcwd(), "argv": sys.argv[1:], "pid1": open("/proc/1/cmdline").read().split("\\0")[3:5],
+    "cwd": os.getcwd(), "argv": sys.argv[1:], "pid1": open("/proc/1/cmdline").read().split("\\0")[5:7],
     "user": [os.getuid(), os.getgid(), getpass.getuser(), pwd.getpwuid(os.getuid()).pw_dir, grp.getgrgid(os.getgid()).gr_gid],
     "home": os.environ["HOME"], "share": os.environ["AZUREML_NATIVE_SHARE_DIRECTORY"],
     "shm": os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize,
@@ -108,3 +109,18 @@ def test_what_a_script_leaves_running_ends_with_it(docker, cli):
     said = cli("submit", "-c", "docker", "fork.py")
     assert said.code == 0 and "left" in said.out
     assert docker.containers() == []
+
+
+def test_what_other_ranks_logged_is_in_the_record(docker, cli, jig_home):
+    docker.write(
+        "ranks.py",
+        "import os, subprocess, sys\n"
+        "code = 'import jig; jig.log(loss=2)'\n"
+        "subprocess.run([sys.executable, '-c', code], env=dict(os.environ, RANK='1'), check=True)\n"
+        "os.symlink('/etc/passwd', os.environ['JIG_RUN_DIR'] + '/metrics.2.jsonl')\n",
+    )
+    said = cli("submit", "-c", "docker", "ranks.py")
+    assert said.code == 0, said.out
+    folder = Home(str(jig_home)).run(said.run_id)
+    assert '"loss": 2' in (Path(folder.path) / "metrics.1.jsonl").read_text()
+    assert not os.path.lexists(os.path.join(folder.path, "metrics.2.jsonl"))

@@ -18,8 +18,8 @@ SOURCE = str(Path(jig.runner.__file__).parents[2])
 RUN = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
     "from jig.runner import engine_run\n"
-    "code = engine_run.run(sys.argv[3:], sys.argv[2])\n"
-    "sys.exit(99 if code is None else code)\n"
+    "asked = engine_run.ask(sys.argv[3:], sys.argv[2])\n"
+    "sys.exit(99 if asked is None else asked.run())\n"
 )
 IMAGE = "jig-test/python:1"
 PLAIN = ("--interactive", "--name", "ours", "--network", "host", "--log-driver", "none")
@@ -74,7 +74,7 @@ def test_every_word_of_a_plan_is_known():
         "User": "7:8",
         "Entrypoint": ["python"],
         "Image": "image",
-        "Cmd": ["-I", "-S", "/jig/pack/script/jig_init.py", "/jig/run"],
+        "Cmd": ["-I", "-S", "-X", "pycache_prefix=/jig/pycache", "/jig/pack/script/jig_init.py", "/jig/run"],
     }
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from jig.runner import blobs, events, manifest
-from jig.runner.folder import INSIDE, SCRIPT_HOME, Home, RunFolder, is_held
+from jig.runner.folder import BOX, Home, RunFolder, is_held
 from jig.runner.quick_json import loads
 from jig.runner.status import ALIVE, ELSEWHERE, status
 
@@ -125,7 +125,7 @@ def _drop_work(home: Home, folder: RunFolder) -> int:
     if not ended or not os.path.isdir(folder.work) or os.path.islink(folder.work):
         return 0
     dropped = [os.path.join(folder.work, name) for name in os.listdir(folder.work) if name != "outputs"]
-    return sum(map(delete, dropped + [os.path.join(folder.path, name) for name in (SCRIPT_HOME, INSIDE)]))
+    return sum(map(delete, dropped + [os.path.join(folder.path, BOX)]))
 
 
 def unused_blobs(home: Home) -> int:

@@ -10,7 +10,7 @@ import sys
 from jig.runner import image, image_words
 from jig.runner.engine import Engine, EngineFailed, home_key
 from jig.runner.engine_proxies import docker_proxies, no_proxies
-from jig.runner.folder import INSIDE, SCRIPT_HOME, WHO, RunFolder, runner_root
+from jig.runner.folder import BOX, INSIDE, SCRIPT_HOME, WHO, RunFolder, runner_root
 from jig.runner.manifest import native
 
 assert sys.platform != "win32"
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
     from jig.runner.engine_gpu import Way
+    from jig.runner.engine_run import Asked
 
     Known = Dict[str, Union[str, List[str]]]
 
@@ -74,6 +75,7 @@ class Setup:
         self.starter = engine  # another one where a GPU is given by another program
         self.shared = bool(container["shared"])
         self.start: "Tuple[List[str], Dict[str, str]]" = ([], {})  # the script's words and variables
+        self.asked: "Optional[Asked]" = None  # where the engine makes it already
         self._container = container
         self._known = known
 
@@ -88,6 +90,22 @@ class Setup:
         mounts = self._container["mounts"] if self.shared else ()
         known["mounts"] = [word for mount in mounts for word in ("--mount", fill_mount(mount, known))]
         return fill(self._container["words"], known)
+
+    def ask(self) -> None:
+        """Let the engine make the container while other things are done, where it can be asked without the program."""
+        from jig.runner import engine_run
+
+        if self.shared and self.starter.program == self.engine.program and len(self.engine.program) == 1:
+            self.asked = engine_run.ask(self.words(), self.starter.address)
+
+    def take_back(self) -> None:
+        """The run does not start after all."""
+        if self.asked:
+            try:
+                self.asked.wait()  # what is not made yet cannot be removed
+            except OSError:  # the engine is gone; what it may have made, `clean` removes
+                return
+            sweep(self.folder.id)
 
     def orders(self) -> bytes:
         """What init is told first; secrets go this way, so they are in no file and in nothing that the engine keeps."""
@@ -121,9 +139,9 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     image_variables = dict(
         pair.partition("=")[::2] for pair in (ready.look.config.get("Config") or {}).get("Env") or ()
     )
-    _make_files(folder, made.facts, uid, gid, nonce)
-    for path in (share, cache + WORK):  # where something is mounted in it docker would make a folder of root's
-        os.makedirs(path, exist_ok=True)
+    linked = _make_files(folder, made.facts, uid, gid, nonce)
+    os.makedirs(share, exist_ok=True)
+    _make_cache(cache)
     known: "Known" = {
         "id": folder.id,
         "key": home_key(home),
@@ -142,7 +160,7 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     }
     setup = Setup(ready.look.engine, folder, container, known, home)
     setup.owner = (uid, gid)
-    setup.shared = setup.shared and facts["sees"]
+    setup.shared = setup.shared and facts["sees"] and linked
     if ready.way is not None:
         engine, way = ready.look.engine, ready.way
         setup.starter = Engine(way.program or engine.program, engine.address, dict(engine.environ, **way.environ))
@@ -213,14 +231,37 @@ def _user_name(uid: int) -> str:
         return "user%d" % uid
 
 
-def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, nonce: str) -> None:
-    """The run's side of what is mounted: who the person is, and the proof that it is this folder."""
+def _make_cache(cache: str) -> None:
+    """Compiled files of the image's packages are kept from run to run; those of a run's own code are not.
+
+    Two runs may have different files of one name, size and time, which Python would take for the same.
+    """
+    if not os.path.islink(cache + WORK):
+        os.makedirs(cache, exist_ok=True)
+        try:
+            os.symlink(RUN + "/pycache", cache + WORK)
+        except FileExistsError:  # another run has made it this moment, or a script something else
+            return
+
+
+def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, nonce: str) -> bool:
+    """The run's side of what is mounted: who the person is, and the proof that it is this folder.
+
+    False on a disk where no file can have two names, and so none be the run's and the container's.
+    """
     inside, who = os.path.join(folder.path, INSIDE), os.path.join(folder.path, WHO)
-    for path in (inside, os.path.join(inside, "pycache"), os.path.join(folder.path, SCRIPT_HOME), who):
-        os.makedirs(path, exist_ok=True)
-    for path in (folder.log, folder.metrics):  # each is mounted by itself: docker would make its place, for root
-        for file_path in (path, os.path.join(inside, os.path.basename(path))):
-            os.close(os.open(file_path, os.O_WRONLY | os.O_CREAT, 0o644))
+    os.makedirs(inside + "/pycache")
+    for path in (folder.work, os.path.join(folder.path, SCRIPT_HOME), who):
+        os.mkdir(path)
+    for name in ("pack", "pycache"):  # where something is mounted; docker would make a folder of root's
+        os.mkdir(os.path.join(folder.path, BOX, name))
+    linked = True
+    for path in (folder.log, folder.metrics):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
+        try:
+            os.link(path, os.path.join(inside, os.path.basename(path)))
+        except OSError:
+            linked = False
     name = _user_name(uid)
     users = _without(facts["passwd"], name, uid) + ["%s:x:%d:%d::%s:/bin/sh" % (name, uid, gid, HOME)]
     groups = facts["group"].splitlines()
@@ -231,6 +272,7 @@ def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, 
             file.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
     with open(os.path.join(inside, "nonce"), "w") as note:
         note.write(nonce)
+    return linked
 
 
 def _without(passwd: str, name: str, uid: int) -> "List[str]":

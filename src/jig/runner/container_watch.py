@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
     from jig.runner.container_copy import Copying
+    from jig.runner.engine_run import Asked
 
 # Init's exit codes: the folder that it sees is not the run's; nobody told it what to start; it sees no GPU.
 NOT_OURS, NO_ORDERS, NO_GPU = 90, 91, 92
@@ -90,6 +91,7 @@ class ContainerWatch:
             outcome = {"signal": signal.SIGTERM, "survivors": []} if self._stopped else None
         self._close_stdin()
         self._remove()
+        self._adopt_ranks()
         tree.end_below(os.getpid(), 0.0)
         return outcome
 
@@ -106,12 +108,13 @@ class ContainerWatch:
         self._unsent = self._setup.orders()
         reading, self._to_init = os.pipe()
         os.set_blocking(self._to_init, False)
+        asked, self._setup.asked = self._setup.asked, None
         self._client = os.fork()
         if not self._client:
-            self._become_client(self._setup.starter.argv(*command), reading)
+            self._become_client(self._setup.starter.argv(*command), reading, asked)
         os.close(reading)
 
-    def _become_client(self, argv: "List[str]", stdin: int) -> None:
+    def _become_client(self, argv: "List[str]", stdin: int, asked: "Optional[Asked]") -> None:
         try:
             signal.set_wakeup_fd(-1)
             os.setsid()
@@ -120,16 +123,12 @@ class ContainerWatch:
             out = os.open(self._setup.folder.docker_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             for descriptor, ours in ((0, stdin), (1, out), (2, out)):
                 os.dup2(ours, descriptor)
-            close_inherited()  # the guard's pipes: whoever waits for their end waits for the guard's, not for ours
+            # The guard's pipes: whoever waits for their end waits for the guard's, not for ours.
+            close_inherited(*[asked.fileno()] if asked else [])
             os.chdir("/")
-            engine = self._setup.starter
-            if argv[:2] == [engine.program[0], "run"] and engine.program == self._setup.engine.program:
-                from jig.runner import engine_run
-
-                code = engine_run.run(argv[2:], engine.address)
-                if code is not None:
-                    os._exit(code)
-            os.execvpe(argv[0], argv, dict(os.environ, **engine.environ))
+            if asked:
+                os._exit(asked.run())
+            os.execvpe(argv[0], argv, dict(os.environ, **self._setup.starter.environ))
         except OSError as error:
             os.write(2, ("%s: %s\n" % (argv[0], error.strerror)).encode())
         except BaseException as error:  # the boundary of this process: nothing may unwind into the guard's frames
@@ -268,6 +267,20 @@ class ContainerWatch:
         else:
             outcome["out_of_memory"] = self._out_of_memory()
         return outcome
+
+    def _adopt_ranks(self) -> None:
+        """What the script's other ranks logged belongs to the record."""
+        from jig.runner.tail import is_kept
+
+        folder, inside = self._setup.folder.path, self._inside("")
+        for entry in os.scandir(inside) if self._setup.shared and os.path.isdir(inside) else ():
+            place = os.path.join(folder, entry.name)
+            is_metrics = entry.name.startswith("metrics.") and is_kept(entry.name)
+            if is_metrics and entry.is_file(follow_symlinks=False) and not os.path.lexists(place):
+                try:
+                    os.link(entry.path, place)
+                except OSError as error:
+                    self._tell("%s is not in the record: %s" % (entry.name, error.strerror))
 
     def _is_whole(self) -> bool:
         """Whether what init was given is there, where it could have written; a script may have removed all that."""

@@ -167,6 +167,11 @@ def home_key(home: str) -> str:
     return str(sha256(len(text), text).hexdigest()[:16])
 
 
+def probe_labels(home: str) -> "List[str]":
+    """What tells `clean` that a probe of this jig home is a leftover."""
+    return ["--label", "jig.probe=1", "--label", "jig.home=" + home_key(home)]
+
+
 def _machine_id() -> str:
     try:
         with open("/etc/machine-id") as file:

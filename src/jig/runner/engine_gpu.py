@@ -3,7 +3,7 @@
 import os
 
 from jig.runner import engine_facts
-from jig.runner.engine import Engine
+from jig.runner.engine import Engine, probe_labels
 from jig.runner.environment import find_program
 
 TYPE_CHECKING = False
@@ -98,12 +98,10 @@ def _try(engine: Engine, home: str, facts: "Dict[str, Any]", way: Way, image: st
 
     A device is no program: the refusal to execute it proves that it is there.
     """
-    from jig.runner.engine_trial import labels
-
     here = [node for node in NODES if is_here(engine, facts) and os.path.exists(node)]
     node = (here or NODES)[0]
     starter = Engine(way.program or engine.program, engine.address, dict(engine.environ, **way.environ))
-    words = ["run", "--rm", "--network", "none"] + labels(home) + way.options
+    words = ["run", "--rm", "--network", "none"] + probe_labels(home) + way.options
     said = starter.call(*(words + [image, node]), timeout_s=PROBE_S)
     text = said.err.lower().replace("\\", "")
     if "ldcache error" in text:  # comes after the devices, and is about the libraries of an image, which this has not

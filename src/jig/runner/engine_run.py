@@ -65,31 +65,50 @@ def settings(words: "List[str]") -> "Optional[Tuple[str, Dict[str, Any]]]":
     return name, asked
 
 
-def run(words: "List[str]", address: str) -> "Optional[int]":
-    """Run the container to its end between our stdin, stdout and stderr; returns the exit code as docker gives it.
-
-    None when nothing was done, and the program is to do it.
-    """
+def ask(words: "List[str]", address: str) -> "Optional[Asked]":
+    """Ask the engine to make the container, and do not wait; None when nothing was asked: the program is to do it."""
     path, asked = socket_path(address), settings(words)
     if not path or asked is None:
         return None
     try:
-        status, said = _ask(path, "/containers/create?name=" + asked[0], dumps(asked[1]))
-        if status != 201:
-            return _refused(said)
-        return _Attached(path, "/containers/%s" % loads(said)["Id"]).run()
-    except (OSError, Silent, ValueError, KeyError):  # it hung up, in the middle of an answer perhaps
-        os.write(2, (LOST + "\n").encode())
-        return REFUSED
+        return Asked(path, _post(path, "/containers/create?name=" + asked[0], dumps(asked[1])))
+    except (OSError, Silent):  # nobody listens any more: the program says so in words that we know
+        return None
 
 
-def _ask(path: str, place: str, body: str = "") -> "Tuple[int, bytes]":
+class Asked:
+    """A container that the engine was asked to make."""
+
+    def __init__(self, path: str, connection: "Any") -> None:
+        self._path = path
+        self._connection = connection
+
+    def fileno(self) -> int:
+        """Of the connection on which the answer comes; any process that has it may go on."""
+        return int(self._connection.fileno())
+
+    def wait(self) -> "Tuple[int, bytes]":
+        """The engine's answer."""
+        try:
+            return _answer(_all(self._connection))
+        finally:
+            self._connection.close()
+
+    def run(self) -> int:
+        """Run it to its end between our stdin, stdout and stderr; returns the exit code as docker gives it."""
+        try:
+            status, said = self.wait()
+            if status != 201:
+                return _refused(said)
+            return _Attached(self._path, "/containers/%s" % loads(said)["Id"]).run()
+        except (OSError, Silent, ValueError, KeyError):  # it hung up, in the middle of an answer perhaps
+            os.write(2, (LOST + "\n").encode())
+            return REFUSED
+
+
+def _post(path: str, place: str, body: str = "") -> "Any":
     with_body = "Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body.encode())
-    connection = request(path, "POST %s HTTP/1.0" % place, with_body, body.encode(), None)
-    try:
-        return _answer(_all(connection))
-    finally:
-        connection.close()
+    return request(path, "POST %s HTTP/1.0" % place, with_body, body.encode(), None)
 
 
 def _all(connection: "Any") -> bytes:
@@ -143,7 +162,7 @@ class _Attached:
         wait = request(self._path, "POST %s/wait?condition=next-exit HTTP/1.0" % self._place, "", b"", None)
         # The head of its answer comes as soon as the engine waits: from then on it misses no end.
         told = [wait.recv(65536)] if select.select([wait], [], [], HEAD_S)[0] else []
-        status, said = _ask(self._path, self._place + "/start")
+        status, said = Asked(self._path, _post(self._path, self._place + "/start")).wait()
         if status not in (204, 304):
             return _refused(said)
         status, said = _answer(self._pass_on(stream, wait, told))

@@ -3,13 +3,13 @@
 import contextlib
 import os
 
-from jig.runner.engine import EngineFailed, explain, home_key
+from jig.runner.engine import EngineFailed, explain, home_key, probe_labels
 from jig.runner.folder import make_private
 from jig.runner.quick_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List
+    from typing import Any, Dict, Iterator
 
     from jig.runner.engine import Engine
 
@@ -49,7 +49,7 @@ def _sees(engine: "Engine", home: str) -> bool:
         with probe_image(engine, home) as image:
             source = ("src=" + folder).replace('"', '""')  # a line of CSV, and the folder may have commas in its name
             mount = 'type=bind,"%s",dst=/jig,readonly' % source
-            made = engine.call("create", *labels(home), "--network", "none", "--mount", mount, image, "/jig")
+            made = engine.call("create", *probe_labels(home), "--network", "none", "--mount", mount, image, "/jig")
             if made.code:
                 return False
             container = made.out.decode().strip()
@@ -60,11 +60,6 @@ def _sees(engine: "Engine", home: str) -> bool:
         return nonce.encode() in said.out
     finally:
         os.remove(os.path.join(folder, name))
-
-
-def labels(home: str) -> "List[str]":
-    """What tells `clean` that a probe of this jig home is a leftover."""
-    return ["--label", "jig.probe=1", "--label", "jig.home=" + home_key(home)]
 
 
 @contextlib.contextmanager

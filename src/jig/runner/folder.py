@@ -6,8 +6,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-# Folders of a run folder that only a run in a container has: what goes in, and how it ended there; its script's home.
-INSIDE, SCRIPT_HOME = "inside", "home"
+# Only a run in a container has this folder, which it sees as /jig, with a part in which init and guard know of each
+# other, and the script's home.
+BOX = "inside"
+INSIDE, SCRIPT_HOME = BOX + "/run", BOX + "/home"
 WHO = "who"  # and this one has the passwd and group files that it sees
 
 

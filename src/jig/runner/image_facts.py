@@ -7,8 +7,7 @@ images/<id>.used    locked, shared, by each run that uses the image
 import os
 import sys
 
-from jig.runner.engine import explain
-from jig.runner.engine_trial import labels
+from jig.runner.engine import explain, probe_labels
 from jig.runner.environment import NotStarted
 from jig.runner.folder import make_private
 from jig.runner.quick_json import dumps_lines, loads
@@ -62,7 +61,7 @@ def of(engine: "Engine", home: str, image_id: str) -> "Optional[Dict[str, Any]]"
 
 def _ask_inside(engine: "Engine", home: str, image_id: str, *script: str) -> "Said":
     """What a shell in a container of the image prints; `clean` knows the container if we are killed meanwhile."""
-    words = ["run", "--rm", "--network", "none", "--log-driver", "none", *labels(home), "--entrypoint", "/bin/sh"]
+    words = ["run", "--rm", "--network", "none", "--log-driver", "none", *probe_labels(home), "--entrypoint", "/bin/sh"]
     return engine.call(*words, image_id, "-c", *script, timeout_s=ANSWER_S)
 
 
@@ -113,7 +112,7 @@ def _libc(lines: "List[str]") -> str:
 
 def _without_shell(engine: "Engine", home: str, image_id: str) -> "Dict[str, Any]":
     """What can be told of an image that has no shell: the files that the engine copies out of it."""
-    words = ("--network", "none", *labels(home), "--entrypoint", "/-", image_id)
+    words = ("--network", "none", *probe_labels(home), "--entrypoint", "/-", image_id)
     name = engine.need("create", *words).decode().strip()
     try:
         files = {part: _copied(engine, name, "/etc/" + part) for part in ("passwd", "group")}

@@ -63,11 +63,10 @@ class Supervisor:
         write = self._taken.events.write
         try:
             write("preparing", pid=os.getpid())
-            self._lay_out()
-            if self.stopping():
-                return self._end("canceled", reason="canceled")
             ready = self._taken.container
             watch = self._prepare_container(ready) if ready else self._prepare_process()
+            if watch is None:
+                return self._end("canceled", reason="canceled")
             self._taken.using.release()
             self._end_by(self._run_script(watch))
         except environment.NotStarted as error:
@@ -85,11 +84,15 @@ class Supervisor:
                 self._forget()
 
     def _lay_out(self) -> None:
-        os.mkdir(self._folder.work)
+        os.makedirs(self._folder.work, exist_ok=True)
         manifest.lay_out(self._taken.entries, self._taken.store, self._folder.work)
         os.makedirs(self._folder.outputs, exist_ok=True)
 
-    def _prepare_process(self) -> "guard.Watch":
+    def _prepare_process(self) -> "Optional[guard.Watch]":
+        """What the guard is to run; None when somebody wants the run to end."""
+        self._lay_out()
+        if self.stopping():
+            return None
         python, self._environment = environment.ensure_held(
             self._taken.request["environment"],
             self._taken.home.path,
@@ -102,7 +105,7 @@ class Supervisor:
         self._running = {"argv": argv}
         return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log).run()
 
-    def _prepare_container(self, ready: "Ready") -> "guard.Watch":
+    def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
         from jig.runner import container, container_watch, image
         from jig.runner.engine import EngineFailed
 
@@ -121,6 +124,15 @@ class Supervisor:
         except EngineFailed as error:
             raise image.failed(error)
         self._running = {"argv": setup.argv(), "image": made.id, "gpu": ready.way.name if ready.way else ""}
+        setup.ask()  # the engine makes the container while the code is laid out
+        try:
+            self._lay_out()
+        except OSError:
+            setup.take_back()
+            raise
+        if self.stopping():
+            setup.take_back()
+            return None
         return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup).run()
 
     def _note(self, text: str) -> None:

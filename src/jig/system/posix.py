@@ -28,10 +28,10 @@ def host_name() -> str:
     return os.uname().nodename
 
 
-def close_inherited() -> None:
+def close_inherited(*kept: int) -> None:
     """Close every descriptor but the standard three: what a shell left open is not for a run that outlives it."""
     for name in os.listdir("/dev/fd"):
-        if int(name) > 2:
+        if int(name) > 2 and int(name) not in kept:
             try:
                 os.close(int(name))
             except OSError:

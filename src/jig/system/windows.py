@@ -83,7 +83,7 @@ def inherit_orphans() -> None:
     """Nothing to ask for here: `taskkill /T` follows the tree."""
 
 
-def close_inherited() -> None:
+def close_inherited(*kept: int) -> None:
     """A process started here inherits nothing that it was not given."""
 
 

@@ -8,24 +8,20 @@ from jig.project import ComputeTarget, RunConfig
 from jig.targets import Given, process
 
 # Where things are inside.
-RUN, HOME, PACK, CACHE = "/jig/run", "/jig/home", "/jig/pack", "/jig/pycache"
+TOP, RUN, PACK, CACHE = "/jig", "/jig/run", "/jig/pack", "/jig/pycache"
 WORK, SHARE = "/azureml-run", "/azureml-share"
 INIT = f"{PACK}/script/jig_init.py"
 # What stands in braces only the machine knows: who the person is there, where the run is, how a GPU is asked for.
 MOUNTS = (
-    # Of the run's folder the script has what is its own: it cannot touch plan, events and lock.
-    f"type=bind,src={{run}}/inside,dst={RUN}",
-    f"type=bind,src={{run}}/output.log,dst={RUN}/output.log",
-    f"type=bind,src={{run}}/metrics.jsonl,dst={RUN}/metrics.jsonl",
+    # Of the run's folder the script has what is its own: it cannot touch plan, events and lock. Each mount takes the
+    # engine most of a millisecond, so there are few.
+    f"type=bind,src={{run}}/inside,dst={TOP}",
     f"type=bind,src={{run}}/work,dst={WORK}",
-    f"type=bind,src={{run}}/home,dst={HOME}",
     f"type=bind,src={{share}},dst={SHARE}",
     f"type=bind,src={{pack}},dst={PACK},readonly",
     "type=bind,src={run}/who/passwd,dst=/etc/passwd,readonly",
     "type=bind,src={run}/who/group,dst=/etc/group,readonly",
-    # Compiled files of the image's packages are kept from run to run, those of the run's own code are not.
     f"type=bind,src={{cache}},dst={CACHE}",
-    f"type=bind,src={{run}}/inside/pycache,dst={CACHE}{WORK}",
 )
 WORDS = (
     *("--interactive", "--name", "jig-{id}", "--label", "jig.run={id}", "--label", "jig.home={key}"),
@@ -42,7 +38,7 @@ WORDS = (
         "{shm}",
     ),
     *("{user}", "{network}", "{proxies}", "{gpus}", "{mounts}"),
-    *("--entrypoint", "{python}", "{image}", "-I", "-S", INIT, RUN),
+    *("--entrypoint", "{python}", "{image}", "-I", "-S", "-X", f"pycache_prefix={CACHE}", INIT, RUN),
 )
 
 
