@@ -14,6 +14,7 @@ import environments
 import listing
 import logging_cost
 import printing
+import sampling
 import snapshots
 import ssh
 import submit
@@ -34,6 +35,7 @@ FIGURES = {
     "building": building.measure,
     "ssh": ssh.measure,
     "containers": containers.measure,
+    "sampling": sampling.measure,
 }
 
 

@@ -151,7 +151,7 @@ def test_the_files_of_a_run(project, cli, jig_home):
     seen |= set(os.listdir(folder))
     seen = {"metrics.<rank>.jsonl" if name == "metrics.1.jsonl" else name for name in seen}
     known = {name.rstrip("/") for name in documented(RECORD, "The run folder")}
-    assert known == seen | {"prepare.log", "work/outputs"}
+    assert known == seen | {"prepare.log", "work/outputs", "system.jsonl"}
 
 
 def test_the_keys_of_a_plan(project, cli, jig_home):
@@ -171,7 +171,8 @@ def test_states_events_and_their_fields(project, cli, jig_home):
         for event in events.read(str(jig_home / "runs" / run_id / "events.jsonl")):
             seen |= set(event)
     fields = documented(RECORD, "events.jsonl", table=0)
-    assert set(fields) == seen | {"text", "detail", "hint", "survivors", "image", "gpu"}
+    around_gpus = {"look", "position", "of", "uuids", "indices", "idle_s", "stop_s", "proof", "cause"}
+    assert set(fields) == seen | around_gpus | {"text", "detail", "hint", "survivors", "image", "gpu"}
 
 
 def test_every_reason_is_explained():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from jig.environments import Environment
 from jig.errors import JigError, UsageError
-from jig.plan import Origin, Plan, SnapshotRef
+from jig.plan import Gpu, Origin, Plan, SnapshotRef
 from jig.plan_text import render
 from jig.project import Project
 from jig.spec import RunSpec, command_line
@@ -16,6 +16,7 @@ from jig.targets.container import MOUNTS
 TICKET = Ticket("proj_1", 7, 1700000000.5, "ada", "outer_1")
 SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
 USER = Environment("user", python="python")
+GPU_ROWS = ("gpus", "required", "idle", "samples")
 
 
 def spec(project, *, script="train.py", arguments=(), config="local"):
@@ -56,7 +57,51 @@ def test_the_plan_of_a_local_run(project):
         origin=Origin("c0ffee", "main", True),
         attachments=(("uncommitted.diff", "cd" * 32),),
         parent_run_id="outer_1",
+        gpu=Gpu(want=0, require=False, shared=False, warn_s=None, stop_s=None, every_s=1.0),
     )
+
+
+def test_a_run_that_wants_gpus(project):
+    project.runconfig(Gpus=2, RequireGpu=True, SharedGpu=True, IdleGpu={"warn": "2m", "stop": "1h"}, GpuSampling=5)
+    made = plan(project)
+    assert made.gpu == Gpu(2, True, True, 120.0, 3600.0, 5.0)
+    assert made.variables == ()
+    assert "".join(line for line in render(made, []).splitlines(True) if line.split()[0] in GPU_ROWS) == (
+        "gpus               2, leased there, also where somebody computes; the run is queued until they are free\n"
+        "required           a GPU that the installed framework can use, or the script is not started\n"
+        "idle gpu           after 2 min a warning; after 1 h the run is stopped\n"
+        "samples            every 5 s: GPU, processor, memory\n"
+    )
+    project.runconfig(Gpus=1, IdleGpu={"stop": "90s"}, GpuSampling=0.5)
+    shown = render(plan(project), [])
+    assert "gpus               1, leased there, where nobody computes; the run is queued until they are free\n" in shown
+    assert "idle gpu           after 90 s the run is stopped\n" in shown
+
+
+def test_no_gpu_and_no_samples(project):
+    project.runconfig(Gpus=0, GpuSampling=0, EnvironmentVariables={"A": "b"})
+    made = plan(project)
+    assert (made.gpu, made.variables) == (Gpu(every_s=0.0), (("A", "b"), ("CUDA_VISIBLE_DEVICES", "")))
+    assert "\nsamples            none (GpuSampling: 0)\n" in render(made, [])
+    project.write("aml_config/box.compute", "type: docker\nbaseDockerImage: base:1\nnvidiaDocker: true\n")
+    project.runconfig("box", Gpus=0)
+    made = plan(project, config="box")
+    assert made.container is not None and (made.container.gpus, made.variables) == ("", ())
+
+
+def test_gpus_of_a_container(project):
+    project.write("aml_config/box.compute", "type: docker\nbaseDockerImage: base:1\n")
+    project.runconfig("box", Gpus=1)
+    made = plan(project, config="box")
+    assert made.container is not None and (made.container.gpus, made.gpu) == ("1", Gpu(want=1))
+    project.runconfig("box", RequireGpu=True)
+    with pytest.raises(JigError, match="box.runconfig requires a GPU, and containers of box get none") as caught:
+        plan(project, config="box")
+    assert caught.value.hint == (
+        "write `nvidiaDocker: true` into aml_config/box.compute, or `Gpus: 1` beside `RequireGpu`"
+    )
+    project.write("aml_config/box.compute", "type: docker\nbaseDockerImage: base:1\nnvidiaDocker: true\n")
+    assert plan(project, config="box").gpu == Gpu(require=True)
 
 
 def test_a_place_that_is_only_held_open(project):
@@ -79,6 +124,7 @@ def test_a_plan_as_a_person_sees_it(project):
         "variable           HF_TOKEN (taken from this computer's environment)\n"
         "share folder       ~/.azureml/share/proj/\n"
         "record             kept\n"
+        "samples            every 1 s: GPU, processor, memory\n"
         "files\n"
         "            12  a file.py\n"
         "          link  link -> a file.py\n"
@@ -89,8 +135,14 @@ def test_a_plan_as_a_person_sees_it(project):
 text = st.text(st.characters(exclude_categories=("Cs",)))
 
 
-@given(st.lists(text), st.dictionaries(text, text), st.booleans(), text)
-def test_a_plan_survives_json(arguments, variables, tracked, commit):
+seconds = st.floats(0, 1e6)
+gpus = st.builds(
+    Gpu, st.integers(0, 9), st.booleans(), st.booleans(), st.none() | seconds, st.none() | seconds, seconds
+)
+
+
+@given(st.lists(text), st.dictionaries(text, text), st.booleans(), text, st.none() | gpus)
+def test_a_plan_survives_json(arguments, variables, tracked, commit, gpu):
     import json
 
     one = Plan(
@@ -110,8 +162,12 @@ def test_a_plan_survives_json(arguments, variables, tracked, commit):
         share="s",
         tracked=tracked,
         origin=Origin(commit),
+        gpu=gpu,
     )
-    assert Plan.from_json(json.loads(json.dumps(one.to_json()))) == one
+    data = json.loads(json.dumps(one.to_json()))
+    assert Plan.from_json(data) == one
+    del data["gpu"]  # as a jig that knew nothing of it wrote its plans
+    assert Plan.from_json(data) == one._replace(gpu=None)
 
 
 def test_pyspark_says_which_line_to_write(project):

@@ -22,6 +22,7 @@ LAYERS = [
     ("targets",),
     ("snapshot", "ignore", "origin", "templates"),
     ("plan", "plan_text", "spec", "spawn"),
+    ("doctor",),
     ("environments",),
     ("project",),
     ("errors", "values", "digest"),

@@ -21,6 +21,7 @@ LONGEST_WAIT_S = 0.1
 SOON_S, SOON_WAIT_S = 1.0, 0.0015
 GATHER_S = 0.01
 CHUNK = 1 << 20
+REPORT_S = 3.0  # the script's first line waits so long for what jig reports of the GPU
 
 
 class Reader:
@@ -69,12 +70,34 @@ class Quiet(Value):
     seconds: float
 
 
-def follow(folder: RunFolder, feed: Feed, log_offset: int = 0) -> Iterator[dict[str, Any] | bytes | Quiet]:
+class Gate:
+    """Keeps a script's first bytes back until the event `gpu` has come; not for long, and not past the run's end."""
+
+    def __init__(self, shut: bool) -> None:
+        self._shut = shut
+        self._began = 0.0
+
+    def lets_through(self, fresh: list[dict[str, Any]]) -> bool:
+        """Whether the log may be shown, now that these events have come."""
+        for event in fresh:
+            if event["event"] == "running":
+                self._began = time.monotonic()
+            if event["event"] in ("gpu", *events.FINAL):
+                self._shut = False
+        if self._began and time.monotonic() - self._began > REPORT_S:
+            self._shut = False
+        return not self._shut
+
+
+def follow(
+    folder: RunFolder, feed: Feed, log_offset: int = 0, report_first: bool = False
+) -> Iterator[dict[str, Any] | bytes | Quiet]:
     """Events, log bytes and pauses as they come, until the run's last event and the last byte of its log.
 
-    Events are read before the log, so that when the last one is seen every byte it counts is there.
+    Events are read before the log, so that when the last one is seen every byte it counts is there. With `report_first`
+    the event `gpu` comes before the first byte: the script does not wait for it, its reader does.
     """
-    reader = Reader(folder, log_offset)
+    reader, gate = Reader(folder, log_offset), Gate(report_first)
     wait_s, quiet_since = SHORTEST_WAIT_S, time.monotonic()
     final: dict[str, Any] | None = None
     gathered = False
@@ -86,7 +109,7 @@ def follow(folder: RunFolder, feed: Feed, log_offset: int = 0) -> Iterator[dict[
                     final = event
                 else:
                     yield event
-            data = reader.log()
+            data = reader.log() if gate.lets_through(fresh) else b""
             if data:
                 yield data
             elif final is not None:

@@ -39,6 +39,17 @@ class Container(Value):
     words: tuple[str, ...] = ()
 
 
+class Gpu(Value):
+    """What a run wants of the machine's GPUs, and how it is watched."""
+
+    want: int = 0  # how many are leased; 0: none, and none is kept from the run
+    require: bool = False  # no script without a device that its framework can use
+    shared: bool = False  # a device that somebody else's process is on counts as free
+    warn_s: float | None = None  # after so long without work on a GPU
+    stop_s: float | None = None
+    every_s: float = 1.0  # between two samples; 0: none are taken
+
+
 class Plan(Value):
     """One run, decided. `attachments` are further blobs of the record by name (the uncommitted diff)."""
 
@@ -66,6 +77,7 @@ class Plan(Value):
     parent_run_id: str = ""
     jig_home: str = ""
     container: Container | None = None
+    gpu: Gpu | None = None  # only a plan of an older jig has none
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -79,6 +91,8 @@ class Plan(Value):
             data["container"] = self.container._asdict()
             for name in ("mounts", "words"):
                 data["container"][name] = list(data["container"][name])
+        if self.gpu is not None:
+            data["gpu"] = self.gpu._asdict()
         for name in ("arguments", "argv", "client_variables"):
             data[name] = list(data[name])
         return data
@@ -97,6 +111,8 @@ class Plan(Value):
             data["container"] = Container(
                 **{**container, **{name: tuple(container[name]) for name in ("mounts", "words")}}
             )
+        if data.get("gpu") is not None:
+            data["gpu"] = Gpu(**data["gpu"])
         for name in ("arguments", "argv", "client_variables"):
             data[name] = tuple(data[name])
         return cls(**data)

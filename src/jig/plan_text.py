@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.plan import PYTHON, Container, Plan
+from jig.plan import PYTHON, Container, Gpu, Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def render(plan: Plan, files: list[list[Any]]) -> str:
     shared = plan.container is None or plan.container.shared
     rows.append(("share folder", plan.share if shared else "none (sharedVolumes: false)"))
     rows.append(("record", "kept" if plan.tracked else "not kept (TrackedRun: false)"))
+    rows += _gpu(plan, plan.gpu or Gpu())
     if plan.container is not None:
         rows += _container(plan, plan.container)
     return "".join(f"{name:<18} {text}".rstrip() + "\n" for name, text in rows) + _files(files)
@@ -81,12 +82,37 @@ def _command(plan: Plan) -> str:
     return shlex.join(interpreter if word == PYTHON else word for word in plan.argv)
 
 
+def _gpu(plan: Plan, gpu: Gpu) -> Rows:
+    """What is wanted of the machine's GPUs; sampling is told of always, since it is done always."""
+    rows: Rows = []
+    if gpu.want:
+        taken = "also where somebody computes" if gpu.shared else "where nobody computes"
+        rows.append(("gpus", f"{gpu.want}, leased there, {taken}; the run is queued until they are free"))
+    elif plan.container is not None:
+        rows.append(("gpus", plan.container.gpus or "none"))
+    if gpu.require:
+        rows.append(("required", "a GPU that the installed framework can use, or the script is not started"))
+    limits = (("a warning", gpu.warn_s), ("the run is stopped", gpu.stop_s))
+    told = [f"after {_time(after_s)} {what}" for what, after_s in limits if after_s is not None]
+    if told:
+        rows.append(("idle gpu", "; ".join(told)))
+    every = f"every {gpu.every_s:g} s: GPU, processor, memory" if gpu.every_s else "none (GpuSampling: 0)"
+    return [*rows, ("samples", every)]
+
+
+def _time(seconds: float) -> str:
+    for unit, length_s in (("h", 3600), ("min", 60)):
+        if seconds >= length_s and seconds % length_s == 0:
+            return f"{seconds / length_s:g} {unit}"
+    return f"{seconds:g} s"
+
+
 def _container(plan: Plan, container: Container) -> Rows:
     """The commands, in the order in which they are run, and a Dockerfile for who wants the image without jig."""
     from jig.runner.image_text import commands, dockerfile
 
     environment = plan.environment.to_json()
-    rows = [("image", container.base), ("gpus", container.gpus or "none")]
+    rows = [("image", container.base)]
     mounts = [word for mount in container.mounts for word in ("--mount", mount)] if container.shared else []
     words: list[str] = []
     for word in container.words:

@@ -30,8 +30,14 @@ def no_engine(monkeypatch, tmp_path):
 
 
 def told(out: str) -> "dict[str, str]":
-    """The rows that were printed."""
-    return dict(line.split(": ", 1) for line in out.splitlines() if ": " in line and not line.startswith("    "))
+    """What was found, by what was looked at, with how bad that is in front."""
+    found = re.findall(r"^(ok|warn|bad|note) +([^:\n]+): (.*)$", out, re.MULTILINE)
+    return {what: text if mark == "ok" else f"{mark}: {text}" for mark, what, text in found}
+
+
+def fixes(out: str) -> "list[str]":
+    """The first line of each fix."""
+    return re.findall(r"^     fix: (.*)$", out, re.MULTILINE)
 
 
 def written(project) -> ComputeTarget:
@@ -93,9 +99,9 @@ def test_an_engine_that_answers(project, cli, docker_host):
     assert rows["docker"] == f"{version}, by `docker`"
     assert rows["base image"] == f"{IMAGE} is there, {size / 1e6:.1f} MB"
     assert rows["disk for images"].endswith(f" free for {docker_host.folder}/data")
-    assert "GPU in containers" not in rows and "once that is mended" not in said.out
+    assert rows["GPU in containers"] == "note: this target asks for none" and "once that is mended" not in said.out
     again = cli("computetarget", "check", "docker")
-    assert again.code == 0 and told(again.out).keys() == rows.keys()
+    assert again.code == 0 and told(again.out).keys() == {*rows, "python"}, "a run configuration says what it needs"
     assert told(again.out)["docker"] == rows["docker"]
 
 
@@ -107,8 +113,8 @@ def test_an_image_that_is_not_there_yet(project, cli, docker_host):
 def test_an_image_of_old_projects(project, cli, docker_host):
     said = cli(*ATTACH, "--image", "microsoft/mmlspark:plus-gpu-0.9.9")
     assert said.code == 0
-    assert told(said.out)["base image"] == "GONE from Docker Hub: microsoft/mmlspark:plus-gpu-0.9.9"
-    assert told(said.out)["  fix"].startswith("write `baseDockerImage: python:3.11` into the .compute file: ")
+    assert told(said.out)["base image"] == "bad: gone from Docker Hub: microsoft/mmlspark:plus-gpu-0.9.9"
+    assert fixes(said.out)[-1].startswith("write `baseDockerImage: python:3.11` into the .compute file: ")
     assert cli("computetarget", "check", "docker").code == 1
     docker_host.docker("tag", IMAGE, "microsoft/mmlspark:plus-gpu-0.9.9")
     try:
@@ -140,17 +146,16 @@ def test_python_in_the_image(project, cli, docker_host):
     project.write("aml_config/docker.compute", text.format(IMAGE))
     said = cli("computetarget", "check", "docker")
     assert said.code == 1
-    assert told(said.out)["python in the image"].startswith("NOT THERE: there is no python and no python3 in the ")
-    assert told(said.out)["  fix"].startswith("set pythonLocation to the full path of an interpreter in it")
+    assert told(said.out)["python in the image"].startswith("bad: there is no python and no python3 in the ")
+    assert fixes(said.out)[-1].startswith("set pythonLocation to the full path of an interpreter in it")
 
 
 def test_no_gpu_to_be_had(project, cli, docker_host):
     """The reason and the fix, at once; the files are there all the same."""
     said = cli(*ATTACH, "--image", IMAGE, "--gpu")
     assert said.code == 0, said.err
-    assert told(said.out)["GPU in containers"].startswith("NOT POSSIBLE: ")
-    fix = said.out.split("\n  fix: ")[1]
-    assert "`nvidiaDocker: false`" in fix
+    assert told(said.out)["GPU in containers"].startswith("bad: ")
+    assert "`nvidiaDocker: false`" in said.out.split("GPU in containers: ")[1].split("     fix: ")[1]
     assert said.out.endswith("once that is mended:  jig computetarget check docker\n")
     assert cli("computetarget", "check", "docker").code == 1
 
@@ -158,8 +163,8 @@ def test_no_gpu_to_be_had(project, cli, docker_host):
 def test_no_docker_program(project, cli, no_docker):
     said = cli(*ATTACH)
     assert said.code == 0, said.err
-    assert told(said.out)["docker"] == "NOT USABLE: there is no program docker on this machine"
-    assert told(said.out)["  fix"].startswith("install it: `sudo apt-get install docker.io`")
+    assert told(said.out)["docker"] == "bad: there is no program docker on this machine"
+    assert any(fix.startswith("install it: `sudo apt-get install docker.io`") for fix in fixes(said.out))
     assert written(project).kind == "localdocker"
     assert cli("computetarget", "check", "docker").code == 1
 
@@ -167,8 +172,8 @@ def test_no_docker_program(project, cli, no_docker):
 def test_no_engine(project, cli, no_engine, tmp_path):
     said = cli(*ATTACH, "--gpu")
     reason = f"the Docker engine is not running (nobody answers at {tmp_path}/docker.sock)"
-    assert told(said.out)["docker"] == f"NOT USABLE: {reason}"
-    fix = said.out.split("\n  fix: ")[1]
+    assert told(said.out)["docker"] == f"bad: {reason}"
+    fix = said.out.split(reason)[1].split("     fix: ")[1]
     assert fix.startswith(f"DOCKER_HOST is set to unix://{tmp_path}/docker.sock: correct it, or unset it")
     assert "base image" not in told(said.out)
 
@@ -179,9 +184,9 @@ def test_neither_an_engine_nor_a_gpu(project, cli, no_engine, tmp_path, monkeypa
         monkeypatch.setattr(f"jig.runner.engine_gpu_lacks.{name}", value)
     monkeypatch.setattr("jig.runner.engine_gpu.NODES", ())
     rows = told(cli(*ATTACH, "--gpu").out)
-    assert rows["GPU in containers"] == "NOT POSSIBLE: this machine has no NVIDIA GPU"
+    assert rows["GPU in containers"] == rows["GPU"] == "bad: this machine has no NVIDIA GPU"
     assert cli("computetarget", "detach", "docker").code == 0
-    assert "GPU in containers" not in told(cli(*ATTACH).out)
+    assert told(cli(*ATTACH).out)["GPU in containers"] == "note: this target asks for none"
 
 
 def test_an_engine_that_hangs(project, cli, make_engine, monkeypatch):
@@ -194,14 +199,14 @@ def test_an_engine_that_hangs(project, cli, make_engine, monkeypatch):
     finally:
         engine.resume()
     assert said.code == 0, said.err
-    assert told(said.out)["docker"] == "NOT USABLE: the Docker engine has not done `docker version` within 0.5 s"
+    assert told(said.out)["docker"] == "bad: the Docker engine has not done `docker version` within 0.5 s"
 
 
 def test_a_driver_and_no_toolkit(project, cli, docker_host, driver_here):
     """The commonest of all: nvidia-smi works, and containers get no GPU."""
     said = cli(*ATTACH, "--image", IMAGE, "--gpu")
     lacks = "this machine lacks NVIDIA's container toolkit"
-    assert told(said.out)["GPU in containers"].startswith(f"NOT POSSIBLE: {lacks}")
+    assert told(said.out)["GPU in containers"].startswith(f"bad: {lacks}")
     assert "    " + "  sudo apt-get update && sudo apt-get install -y nvidia-container-toolkit\n" in said.out
     assert cli("computetarget", "check", "docker").code == 1
 

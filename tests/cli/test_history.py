@@ -25,7 +25,8 @@ ORIGINAL = {
     "hidden", "name", "parent_run_id", "properties", "run_id", "run_number", "script_name", "start_time_utc", "status",
     "target", "user_id", "arguments",
 }  # fmt: skip
-ADDED = {"reason", "exit_code", "run_configuration", "snapshot_id", "metrics"}
+GPU = {"gpu", "gpu_s", "gpu_peak_memory_bytes", "gpu_busy_percent"}
+ADDED = {"reason", "exit_code", "run_configuration", "snapshot_id", "metrics"} | GPU
 
 
 @pytest.fixture

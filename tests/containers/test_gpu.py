@@ -8,7 +8,10 @@ import pytest
 
 from jig.runner import events
 from jig.runner.folder import Home
+from jig.system import carriers, command_line
+from tests.conftest import until
 from tests.engines.gpu.driver import UUIDS
+from tests.gpu.test_runs import write_torch
 
 # What a framework does first: load NVIDIA's library, and count.
 LOOK = """
@@ -205,3 +208,66 @@ def test_a_toolkit_that_gives_nothing_since(with_gpu, driver_here, cli):
     assert "the container was started without a GPU" in said.out
     said = cli("submit", "-c", "docker", "look.py")
     assert said.code == 125 and "the engine takes the wish for a GPU, and gives the container none" in said.err
+
+
+def past(jig_home, run_id: str) -> "list[dict]":
+    return events.read(Home(str(jig_home)).run(run_id).events)
+
+
+def test_what_a_container_did_with_the_gpu_is_proven(with_gpu, driver_here, cli, jig_home):
+    """The driver tells of processes by their numbers outside."""
+    project = with_gpu("gpus")
+    project.runconfig("docker", Gpus=1)
+    project.write("train.py", "import time\ntime.sleep(4)\n")
+    run_id = cli("submit", "-a", "-c", "docker", "train.py").run_id
+
+    def script() -> "list[int]":
+        return [pid for pid in carriers("JIG_RUN_ID", run_id) if "train.py" in command_line(pid)]
+
+    pid = until(script)[0]
+    (uuid,) = next(event["uuids"] for event in past(jig_home, run_id) if event["event"] == "leased")
+    driver_here.set(UUIDS.index(uuid), process=[(pid, 700, 80)], busy=80, used=700)
+    until(lambda: past(jig_home, run_id)[-1]["event"] in events.FINAL, timeout=60)
+    last = past(jig_home, run_id)[-1]
+    assert (last["event"], last["proof"]["verdict"]) == ("completed", "used")
+    assert last["proof"]["peak_memory_bytes"] == 700 << 20
+    assert [device["uuid"] for device in last["proof"]["devices"]] == [uuid]
+    assert last["proof"]["shared"] is False
+
+
+def test_two_containers_share_two_devices(with_gpu, cli, jig_home):
+    project = with_gpu("gpus")
+    project.runconfig("docker", Gpus=1)
+    project.write("train.py", "import time\ntime.sleep(5)\n")
+    runs = [cli("submit", "-a", "-c", "docker", "train.py").run_id for _ in range(2)]
+    for run_id in runs:
+        until(lambda run_id=run_id: any(event["event"] == "leased" for event in past(jig_home, run_id)))
+    leased = [event["uuids"] for run_id in runs for event in past(jig_home, run_id) if event["event"] == "leased"]
+    assert sorted(leased) == sorted([uuid] for uuid in UUIDS)
+    for run_id in runs:
+        until(lambda run_id=run_id: past(jig_home, run_id)[-1]["event"] in events.FINAL, timeout=60)
+
+
+def test_a_container_must_have_a_framework_that_can_use_it(with_gpu, cli, jig_home):
+    project = with_gpu("gpus")
+    project.runconfig("docker", RequireGpu=True)
+    write_torch(project, version="2.4.0+cpu", cuda=None)
+    project.write("train.py", "import torch\nprint('trains')\n")
+    said = cli("submit", "-c", "docker", "train.py")
+    last = past(jig_home, said.run_id)[-1]
+    assert (last["event"], last["reason"]) == ("failed", "gpu-refused"), said.out
+    assert last["detail"] == "torch 2.4.0+cpu is built without CUDA: it can only compute on the CPU"
+    write_torch(project, count=1)
+    assert "trains\n" in cli("submit", "-c", "docker", "train.py").out
+
+
+def test_why_a_container_used_none(with_gpu, cli, jig_home):
+    project = with_gpu("gpus")
+    write_torch(project, count=1, folder="packages/")
+    project.runconfig("docker", EnvironmentVariables={"PYTHONPATH": "/azureml-run/packages"})
+    project.write("train.py", "import torch, time\ntime.sleep(0.5)\n")
+    said = cli("submit", "-c", "docker", "train.py")
+    assert past(jig_home, said.run_id)[-1]["cause"].startswith(
+        "Torch 2.4.0 can use the GPU, and the script never put anything there. Fix: move the model"
+    )
+    assert project.containers() == []

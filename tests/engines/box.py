@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.engines.engine import Engine
 from tests.engines.gpu import Driver
+from tests.engines.gpu.driver import FILES, LIBRARY
 from tests.engines.room import HostRoom
 from tests.hosts.host import Host
 
@@ -29,6 +30,7 @@ class DockerBox:
         """Give the host a GPU driver; the engine is to be told of it by its options."""
         self.driver = Driver(self.host.var / "lib/gpu", Path("/var/lib/gpu"))
         (self.host.root / "usr/local/bin/nvidia-smi").symlink_to("/var/lib/gpu/driver/bin/nvidia-smi")
+        (self.host.root / FILES[LIBRARY].lstrip("/")).symlink_to(f"/var/lib/gpu/{LIBRARY}")
         self._show_driver()
         return self.driver
 

@@ -17,7 +17,7 @@ def sections():
     ("heading", "known"),
     [
         ("`<name>.compute`", keys.COMPUTE),
-        ("`<name>.runconfig`", keys.RUN + keys.VARIABLE + keys.DATA_SOURCE + keys.SAMPLING),
+        ("`<name>.runconfig`", keys.RUN + keys.VARIABLE + keys.IDLE_GPU + keys.DATA_SOURCE + keys.SAMPLING),
         ("`conda_dependencies.yml`", keys.CONDA + keys.CONDA_NESTED),
         ("`spark_dependencies.yml`", keys.SPARK + keys.SPARK_PACKAGE),
     ],

@@ -1,6 +1,7 @@
 """Attaching: every spelling and every way to log in; the password is nowhere afterwards."""
 
 import os
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -47,22 +48,24 @@ def test_every_spelling(host, project, cli, era):
 
 
 def test_what_is_found_there_is_told(host, project, cli):
-    host.install("nvidia-smi", "#!/bin/sh\necho 'Tesla K80, GPU-1, 535.1, 11441 MiB'\n")
+    host.install("nvidia-smi", "#!/bin/sh\nexit 9\n")
     host.without("docker")
     said = cli(*attach_words(host, "--password", host.password))
     assert said.code == 0, said.err
     lines = said.out.splitlines()
     assert lines[:2] == ["wrote aml_config/box.compute", "wrote aml_config/box.runconfig"]
     told = dict(line.split(": ", 1) for line in lines[2:])
-    assert told["machine"] == "box1 (linux x86_64)"
-    assert told["GPU"] == "Tesla K80, 11441 MiB, driver 535.1"
-    assert told["docker"] == "absent"
-    assert told["disk"].endswith(" free for /home/ada/.jig")
+    assert re.fullmatch(r"box1 \(linux x86_64\), Python 3\.\d+\.\d+", told["ok   machine"])
+    assert told["note NVIDIA driver"] == "it is installed on this machine, and not loaded", "no GPU was asked for"
+    assert told["     fix"].startswith("`sudo modprobe nvidia` there loads it")
+    assert told["ok   docker"] == "absent: this target runs no containers"
+    assert told["ok   disk"].endswith(" free for /home/ada/.jig")
     assert cli("computetarget", "list", "-o", "json").json() == ["box", "local"]
     again = cli("computetarget", "check", "box")
     assert again.code == 0 and again.out.startswith(f"host key: {host.host_fingerprint()}\n")
-    rest = [line for line in again.out.splitlines()[1:] if not line.startswith("disk: ")]
-    assert rest == [line for line in lines[2:] if not line.startswith("disk: ")]
+    rest = [line for line in again.out.splitlines()[1:] if not line.startswith(("ok   disk: ", "ok   python: "))]
+    known = [line for line in lines[2:] if not line.startswith("ok   disk: ")]
+    assert rest == [*known[:-1], "ok   clock: as here", known[-1], "a GPU run would not work here: NVIDIA driver"]
 
 
 # The password

@@ -1,5 +1,7 @@
 """Machines that run containers: what attach and check tell of their Docker, and how clean leaves them."""
 
+import re
+
 import pytest
 
 from jig.project import Project
@@ -10,7 +12,9 @@ IMAGE = "jig-test/python:1"
 
 
 def told(said) -> "dict[str, str]":
-    return dict(line.split(": ", 1) for line in said.out.splitlines() if ": " in line and not line.startswith("    "))
+    """What was found, by what was looked at, with how bad that is in front."""
+    found = re.findall(r"^(?:(ok|warn|bad|note) +)?(\S[^:\n]*): (.*)$", said.out, re.MULTILINE)
+    return {what: text if mark in ("", "ok") else f"{mark}: {text}" for mark, what, text in found}
 
 
 def attach(box, cli, *more: str):
@@ -27,7 +31,7 @@ def test_docker_there_is_told(docker_box, project, cli):
     assert rows["docker"] == f"{version}, by `docker`"
     assert rows["base image"].startswith(f"{IMAGE} is there, ")
     assert rows["disk for images"].endswith(" free for /var/lib/engine/data")
-    assert "GPU in containers" not in rows
+    assert rows["GPU in containers"] == "note: this target asks for none"
     assert said.out.endswith(
         "box.runconfig says `Framework: PySpark`, as it always did: for a Python script, write Python there\n"
     )
@@ -52,8 +56,8 @@ def test_docker_for_others_only(docker_box, project, cli, client):
     said = cli("computetarget", "check", "box")
     assert said.code == 1
     denied = "this user may not use the Docker engine (/var/run/docker.sock: permission denied)"
-    assert told(said)["docker"].startswith(f"NOT USABLE: {denied}")
-    assert "`sudo usermod -aG docker $USER`" in told(said)["  fix"]
+    assert told(said)["docker"].startswith(f"bad: {denied}")
+    assert "`sudo usermod -aG docker $USER`" in said.out.split(denied)[1].split("     fix: ")[1]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +70,15 @@ def test_docker_for_others_only(docker_box, project, cli, client):
 def test_gpus(make_docker_box, project, cli, way, command):
     box = make_docker_box(gpu=way)
     rows = told(attach(box, cli, "--gpu"))
-    assert rows["GPU"].startswith("Pretended K80, ")
+    assert rows["GPU 0"] == "Pretended K80, compute capability 3.7, 11.2 GiB of 11.2 GiB free"
     assert rows["GPU in containers"].startswith(f"yes, by `{command}")
     assert Project.find(str(project.path)).compute_target("box").nvidia_docker
 
 
 def test_no_gpu_for_containers(docker_box, project, cli):
     said = attach(docker_box, cli, "--gpu")
-    assert told(said)["GPU in containers"].startswith("NOT POSSIBLE: ")
-    assert "`nvidiaDocker: false`" in said.out.split("\n  fix: ")[1]
+    assert told(said)["GPU in containers"].startswith("bad: ")
+    assert "`nvidiaDocker: false`" in said.out.split("GPU in containers: ")[1].split("     fix: ")[1]
     assert cli("computetarget", "check", "box").code == 1
 
 

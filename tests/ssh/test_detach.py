@@ -53,7 +53,10 @@ def test_a_home_that_cannot_be_written_is_told(host, project, cli):
     words = attach_words(host, "--password", host.password, "--jig-home", "/proc/nowhere")
     said = cli(*words)
     assert said.code == 0
-    assert "/proc/nowhere CANNOT BE WRITTEN: set jigHome, in the .compute file, to a folder of yours" in said.out
+    assert (
+        "bad  disk: /proc/nowhere cannot be written\n     fix: set jigHome, in the .compute file, to a folder of yours\n"
+        in said.out
+    )
 
 
 @pytest.fixture

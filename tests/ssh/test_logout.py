@@ -14,9 +14,9 @@ while not os.path.exists(os.path.expanduser('~/go')):
     time.sleep(0.01)
 print('ended')
 """
-SURVIVE = "go on after logout"
-SCOPE = "go on after logout, in a scope of their own"
-KILLED = "ARE KILLED AT LOGOUT: ask an administrator for `loginctl enable-linger`"
+SURVIVE = "ok   runs: go on after logout"
+SCOPE = "ok   runs: go on after logout, in a scope of their own"
+KILLED = "warn runs: are killed at logout"
 IN_SCOPE = "exec systemd-run --user --scope --quiet python3 "
 KILLS = {"KillUserProcesses": "yes"}
 
@@ -44,8 +44,8 @@ def attached(cli, host) -> str:
 
 
 def told(out: str) -> str:
-    (line,) = [line for line in out.splitlines() if line.startswith("runs: ")]
-    return line.removeprefix("runs: ")
+    (line,) = [line for line in out.splitlines() if " runs: " in line]
+    return line
 
 
 def found(jig_home) -> str:

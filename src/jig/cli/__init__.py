@@ -34,11 +34,13 @@ SHORT = {
     "status": ("experiment", "status"),
     "logs": ("experiment", "logs"),
     "shell": ("experiment", "shell"),
+    "gpu": ("computetarget", "gpu"),
+    "doctor": ("computetarget", "doctor"),
 }
 # What `jig --help` shows, by what people do.
 SECTIONS = (
     ("Run", ("submit", "cancel", "experiment")),
-    ("Look", ("status", "logs", "shell", "history")),
+    ("Look", ("status", "logs", "shell", "history", "gpu", "doctor")),
     ("Set up", ("project", "computetarget", "runconfiguration", "environment", "completion")),
 )
 INTERRUPTED = 130

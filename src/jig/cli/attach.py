@@ -92,7 +92,7 @@ def attach(args: Args) -> int:
         print(f"wrote {os.path.relpath(path)}")
     if known:
         print(f"attached {name} again; its files are as they were")
-    report(facts)
+    report(facts, target)
     if target.kind not in machines.KINDS:
         also = "attached as `remote`, under another name, it runs scripts"
         print(f"this version of jig does not run {target.kind} yet; {also}")

@@ -21,32 +21,14 @@ REMOVE_KEY = Option(
 )
 
 
-def report(facts: dict[str, Any]) -> None:
+def report(facts: dict[str, Any], target: ComputeTarget) -> None:
     """Tell what was found on a machine, if anything was looked for."""
-    from jig.cli import container
-    from jig.cli.terminal import human_bytes, plain, printable
+    from jig.cli import doctor
+    from jig.doctor import findings
 
-    if not facts:
-        return
-    gpus = [f"{gpu['name']}, {gpu['memory.total']}, driver {gpu['driver_version']}" for gpu in facts["gpus"]]
-    logout = {
-        "survive": "go on after logout",
-        "scope": "go on after logout, in a scope of their own",
-        "killed": "ARE KILLED AT LOGOUT: ask an administrator for `loginctl enable-linger`",
-    }
-    disk = f"{human_bytes(facts['free_bytes'])} free for {facts['home']}"
-    if not facts.get("writable", True):
-        disk = f"{facts['home']} CANNOT BE WRITTEN: set jigHome, in the .compute file, to a folder of yours"
-    rows = [
-        ("machine", f"{facts['host']} ({facts['platform']})"),
-        ("python of the machine" if "engine" in facts else "python", facts["python"]),
-        ("GPU", "; ".join(gpus) or "none found (no nvidia-smi)"),
-        ("disk", disk),
-        *(container.rows(facts["engine"]) if "engine" in facts else [("docker", facts["docker"])]),
-        ("runs", logout[facts["logout"]]),
-    ]
-    for name, text in rows:
-        print(plain([(name, text)]) if name else f"    {printable(text)}")
+    if facts:
+        subject = doctor.Preflight(None, None, target).subject
+        doctor.report(findings(facts, subject), subject.wants_gpu)
 
 
 def login_of(target: ComputeTarget) -> Address | None:
@@ -65,21 +47,25 @@ def _target(args: Args, to_run: bool = False) -> tuple[Project, ComputeTarget]:
     if target.address is None and not target.in_container:
         raise UsageError(
             f"{target.name} is of type {target.kind}: there is no machine to reach",
-            "its runs are processes of this computer; `jig computetarget show NAME` tells what its file says",
+            "its runs are processes of this computer: `jig doctor` looks at it, `jig computetarget show NAME` shows it",
         )
     return project, target
 
 
 def check(args: Args) -> int:
-    """Look around on a machine again; exit code 1 when containers are wanted there and cannot be."""
-    from jig.cli import container
+    """The doctor's look at a target; exit code 1 when a run could not start there as the target's files want it."""
+    from jig.cli import doctor
+    from jig.doctor import gpu_run_works, run_starts
+    from jig.machines import local
     from jig.machines.authorized_keys import run, usual
     from jig.machines.ssh import machine
     from jig.machines.ssh_errors import check_attached
 
-    _, target = _target(args, to_run=True)
+    project, target = _target(args, to_run=True)
+    config = project.run_config(target.name) if target.name in project.run_config_names() else None
+    preflight = doctor.Preflight(project, config, target)
     if target.address is None:
-        facts = container.look_here(target)
+        found = preflight.findings(local.machine(target))
     else:
         tell_unused_password(target)
         check_attached(target)
@@ -87,10 +73,12 @@ def check(args: Args) -> int:
         failure = run(there, usual(there), "exit")  # past the kept connection: whether a new one would stand
         if failure is not None:
             raise failure
-        facts = there.look_around(container.question(target))
+        found = preflight.findings(there)
         print(f"host key: {there.fingerprint()}")
-    report(facts)
-    return 1 if container.wrong(facts) else 0
+    wants_gpu = preflight.subject.wants_gpu
+    doctor.report(found, wants_gpu)
+    print(doctor.verdict(found))
+    return 0 if (gpu_run_works if wants_gpu else run_starts)(found) else 1
 
 
 def tell_unused_password(target: ComputeTarget) -> None:

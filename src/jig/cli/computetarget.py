@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jig.cli import attach, attached
+from jig.cli import attach, attached, doctor, gpu
 from jig.cli.grammar import Argument, Command, Group, Option
 
 TYPE_CHECKING = False
@@ -79,13 +79,15 @@ GROUP = Group(
         Command(
             "check",
             "Look around on a machine again.\n\n"
-            "For a target that runs in containers it tells how Docker is reached, which way GPUs get into containers, "
-            "whether the image is there, and how much disk there is for images. Exit code 1 when a run could not start "
-            "because of Docker, with the reason and the fix.",
+            "The findings of `jig doctor`, and the machine's host key. Exit code 1 when a run could not start there; "
+            "what only a run with a GPU minds counts where the target, or the run configuration of the same name, asks "
+            "for one.",
             attached.check,
             (NAME,),
             (WORD,),
         ),
+        doctor.COMMAND,
+        gpu.COMMAND,
         Command("list", "List the project's compute targets.", list_targets, listing=True),
         Command("show", "Show a compute target.", show_target, (NAME,), (WORD,), listing=True),
         Command(

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from jig.cli import gpu_text
 from jig.cli.terminal import StatusLine, box, human_bytes, human_duration, is_terminal, plain, printable, width_of
 from jig.errors import StoreError
 from jig.follow import Quiet, follow
@@ -33,6 +34,10 @@ class Display:
         self._at_line_start = True
         self._state = "queued"
         self._since = time.monotonic()
+        self._leased: list[str] = []
+        self.wants_gpu = False  # whether it is worth telling that there is none
+        self.doubts: Callable[[dict[str, Any]], list[str]] = lambda look: []  # what does not fit the run, of a look
+        self.sees_gpu = True
 
     def say(self, text: str) -> None:
         """One line of jig's own, never in the middle of the script's line."""
@@ -59,8 +64,37 @@ class Display:
         elif item["event"] == "note":
             self.say(f"jig: {item['text']}")
         elif item["event"] in runs.STATES:
-            ago_s = max(0.0, time.time() - item["time"])
-            self._state, self._since = item["event"], time.monotonic() - ago_s
+            self._be(item["event"], item)
+        else:
+            self._show_gpu(item)
+
+    def _be(self, state: str, event: dict[str, Any]) -> None:
+        """From this event on the status line tells this state."""
+        ago_s = max(0.0, time.time() - event["time"])
+        self._state, self._since = state, time.monotonic() - ago_s
+
+    def _show_gpu(self, event: dict[str, Any]) -> None:
+        """What happens around the run's GPUs."""
+        kind = event["event"]
+        if kind == runs.WAITING:
+            told = f"queued, {runs.waiting(event)}"
+            if told != self._state:
+                self.say(f"jig: {told}")
+            if not self._state.startswith("queued, "):  # it has waited since the first of these
+                self._be(told, event)
+            self._state = told
+        elif kind == "leased":
+            self._leased = list(map(str, event.get("uuids") or ()))
+            self.say(f"jig: {gpu_text.leased(event)}")
+            self._be("preparing", event)
+        elif kind == "gpu" and self.sees_gpu:
+            look = event.get("look") or {}
+            for line in gpu_text.report(look, self.wants_gpu, self._leased):
+                self.say(line)
+            for doubt in self.doubts(look) if self.wants_gpu and look.get("devices") else ():
+                self.say(f"jig: WARNING: {doubt}")
+        elif kind == "gpu-idle":
+            self.say(f"jig: {gpu_text.idle(event)}")
 
     def finish(self) -> None:
         """Leave the terminal with the cursor at the start of a line."""
@@ -99,7 +133,9 @@ def watch(
         for text in opening:
             display.say(text)
         ready()
-        for item in follow(folder, machine.feed(folder, pipe)):
+        plan = _plan(folder)
+        display.wants_gpu, display.sees_gpu = gpu_text.is_asked_for(plan), not gpu_text.is_out_of_reach(plan)
+        for item in follow(folder, machine.feed(folder, pipe), report_first=gpu_text.is_sampled(plan)):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break
             display.show(item)
@@ -110,6 +146,14 @@ def watch(
     if not os.path.exists(folder.plan):
         raise StoreError(f"the folder of the run {folder.id} is gone", "its script, or somebody else, removed it")
     return runs.fold(events.read(folder.events))
+
+
+def _plan(folder: RunFolder) -> dict[str, Any]:
+    """The plan as far as it is here: a copy of a run elsewhere may not have it yet."""
+    try:
+        return runs.read_plan(folder)
+    except (OSError, ValueError):
+        return {}
 
 
 def _leave(folder: RunFolder, machine: Machine, display: Display) -> bool:
@@ -172,6 +216,8 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         rows.append(("Fix", run.fix))
     if run.duration_s is not None:
         rows.append(("Duration", human_duration(run.duration_s)))
+    if verdict := gpu_text.verdict(run.proof):
+        rows.append(("GPU", verdict))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, list)]
     if scalars:
         rows.append(("Metrics", ", ".join(scalars)))
@@ -186,9 +232,16 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         log = folder.prepare_log if run.reason == "environment-failed" else folder.supervisor_log
         if os.path.exists(log) and log not in run.why:
             rows.append(("Log", log))
+    loud = "".join(f"{line}\n" for line in accusation(run))
     if is_terminal(sys.stdout):
-        return box("Execution Details", rows, width_of(sys.stdout)) + "\n"
-    return f"\nExecution Details\n=================\n{plain(rows)}\n"
+        return box("Execution Details", rows, width_of(sys.stdout)) + "\n" + loud
+    return f"\nExecution Details\n=================\n{plain(rows)}\n{loud}"
+
+
+def accusation(run: runs.Run) -> list[str]:
+    """An empty line and the loud paragraph about a GPU that was asked for and not used; nothing for other runs."""
+    lines = gpu_text.accusation(run, min(width_of(sys.stdout), 100))
+    return ["", *lines] if lines else []
 
 
 def _short(value: Any) -> str:

@@ -10,8 +10,11 @@ from jig.cli.options import CONDA, CONFIG, OLD_TARGET, PROJECT, RUN, RUN_WORD, T
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from jig.cli.grammar import Args
     from jig.machines import Machine
+    from jig.plan import Plan
     from jig.runner.folder import RunFolder
     from jig.store.queries import Found
     from jig.store.runs import Run
@@ -109,6 +112,7 @@ def _follow_to_the_end(submitted: Submitted) -> int:
     handle, machine, held, pipe = submitted
     folder, display = RunFolder(handle.folder), shown.Display()
     opening = (f"RunId: {handle.run_id}", "Executing user inputs .....", "===========================")
+    display.doubts = lambda look: _doubts(handle.plan, look)
     run = shown.watch(folder, machine, display, opening, held.release, pipe)
     if run is None:
         return 130
@@ -122,6 +126,23 @@ def _follow_to_the_end(submitted: Submitted) -> int:
 
             shutil.rmtree(folder.path, ignore_errors=True)
     return run.submit_code
+
+
+def _doubts(plan: Plan, look: dict[str, Any]) -> list[str]:
+    """What of the machine's GPUs and driver does not fit the run: the part of `jig doctor` that costs nothing."""
+    from jig.cli.doctor import Preflight
+    from jig.doctor import cheap
+    from jig.errors import ProjectError
+    from jig.project import Project
+
+    try:
+        project = Project.find(plan.project_root)
+        config = project.run_config(plan.run_config)
+        preflight = Preflight(project, config, project.compute_target(config.target))
+    except ProjectError:  # the files have been edited since, and the run has what they were
+        return []
+    found = cheap({"look": look}, preflight.subject)
+    return [f"{finding.what}: {finding.found}" + (f" (fix: {finding.fix})" if finding.fix else "") for finding in found]
 
 
 def _bring_outputs(folder: RunFolder, machine: Machine) -> None:
@@ -233,7 +254,7 @@ def logs(args: Args) -> int:
         reader = Reader(found.folder)
         while data := reader.log():
             shown.write_bytes(data)
-        if not reader.log_offset and so_far.reason in ("environment-failed", "not-started"):
+        if not reader.log_offset and so_far.reason in ("environment-failed", "not-started", "gpu-refused"):
             sys.stderr.write(f"{found.id}: {so_far.state}: {printable(so_far.why)}\n")
             _tell_fix(so_far)
         return 0
@@ -247,6 +268,7 @@ def logs(args: Args) -> int:
         _bring_outputs(found.folder, found.machine)
     sys.stderr.write(f"{found.id}: {shown.ending(run)}\n")
     _tell_fix(run)
+    sys.stderr.writelines(f"{line}\n" for line in shown.accusation(run))
     return run.submit_code
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FEWEST = 50
 OWN_COLUMNS = ("duration", "run_id", "script_name", "start_time_utc", "status")
+GPU_COLUMNS = ("gpu_s", "gpu_peak_memory_bytes", "gpu_busy_percent")  # where some run has them
 ARTIFACT = Option(
     ("-a", "--artifact"), "artifact", "An artifact by name, such as driver_log or outputs/model.json.", "NAME"
 )
@@ -50,42 +51,69 @@ def list_runs(args: Args) -> int:
 
 
 def _for_a_table(record: dict[str, Any]) -> dict[str, Any]:
-    """Times as a person reads them; the exact ones are in the other outputs."""
+    """Times and sizes as a person reads them; the exact ones are in the other outputs."""
+    from jig.cli.gpu_text import gib, number
+    from jig.store.runs import WAITING
+
     started, duration = record["start_time_utc"], record["duration"]
     short = {
         "start_time_utc": started and started[:19].replace("T", " "),
         "duration": duration and duration.partition(".")[0] + "." + duration.partition(".")[2][:1],
+        "description": record["description"] if record["reason"] == WAITING else None,
     }
+    for name in GPU_COLUMNS:
+        value = number(record[name])
+        if value is not None:
+            short[name] = gib(value) if name.endswith("_bytes") else round(value, 1)
     return {**record, **short}
 
 
 def _columns(records: list[dict[str, Any]]) -> list[str]:
-    """Metrics first, as the original had it, then what every run has."""
+    """Metrics first, as the original had it, then what every run has, and what some have."""
+    from jig.store.runs import WAITING
+
     metrics: dict[str, None] = {}
     for record in records:
         metrics.update(dict.fromkeys(name for name in record["metrics"] if name in record and name not in OWN_COLUMNS))
-    return [*metrics, *OWN_COLUMNS]
+    if any(record["gpu_s"] is not None for record in records):
+        metrics.update(dict.fromkeys(GPU_COLUMNS))
+    waiting = any(record["reason"] == WAITING for record in records)
+    return [*metrics, *OWN_COLUMNS, *(("description",) if waiting else ())]
 
 
 def last(args: Args) -> int:
     """The record of the latest run."""
-    from jig.cli.here import find_run, store
-    from jig.cli.show import show
+    from jig.cli.here import find_run
 
-    show(store().record(find_run(None).id), output=args.output, query=args.query)
+    return _show_record(find_run(None).id, args)
+
+
+def _show_record(run_id: str, args: Args) -> int:
+    """All that is known of a run; in a table the proof is a line to read, elsewhere its numbers."""
+    from jig.cli.gpu_text import verdict
+    from jig.cli.here import store
+    from jig.cli.show import show
+    from jig.cli.terminal import is_terminal
+
+    record = store().record(run_id)
+    if (args.output or ("table" if is_terminal(sys.stdout) else "json")) == "table" and args.query is None:
+        proof = record["gpu"] or {}
+        driver = f"driver {proof['driver']}" if proof.get("driver") else ""
+        devices = [f"{device.get('name')} {device.get('uuid')}" for device in proof.get("devices") or ()]
+        told = "; ".join(filter(None, (verdict(record["gpu"]), *devices, driver)))
+        record["gpu"] = told or proof.get("verdict")
+        if proof.get("cause"):
+            record["gpu_cause"] = proof["cause"]
+    show(record, output=args.output, query=args.query)
     return 0
 
 
 def info(args: Args) -> int:
     """The record of one run, or one of its artifacts as bytes."""
-    from jig.cli.here import store
-    from jig.cli.show import show
-
     found = _find(args)
     artifact = args.text("artifact")
     if artifact is None:
-        show(store().record(found.id), output=args.output, query=args.query)
-        return 0
+        return _show_record(found.id, args)
     sys.stdout.flush()
     with open(_artifact(found, artifact), "rb") as file:
         while data := file.read(1 << 20):

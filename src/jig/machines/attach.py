@@ -87,7 +87,7 @@ class Attempt:
     def look_around(self, leftover_key: str) -> dict[str, Any]:
         """Pin the host key, set up the login, and fill the machine's folder; returns what was found there."""
         self._pin()
-        facts = self.machine.ask("probe", container=self.wish.container)["probe"] if self._log_in() else {}
+        facts = self.machine.ask("doctor", container=self.wish.container)["doctor"] if self._log_in() else {}
         if facts:
             self._forget_old_keys(leftover_key)
         write_json(os.path.join(self.machine.folder, "facts.json"), facts)

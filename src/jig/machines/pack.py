@@ -11,7 +11,7 @@ from jig.runner.folder import make_private
 # Not by jig.__file__: inside a run that is the part of jig that the script was given.
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # (folder in this installation, folder in the pack): the runner's own, and what a script may import.
-RUNNER_PARTS = (("runner", "jig/runner"), ("system", "jig/system"))
+RUNNER_PARTS = (("runner", "jig/runner"), ("runner/gpu", "jig/runner/gpu"), ("system", "jig/system"))
 SCRIPT_PARTS = (("script", "script"), ("track", "script/jig/track"), ("script/azureml", "script/azureml"))
 # A script that has jig itself installed still finds the rest of it behind the part that it is given.
 SCRIPT_INIT = b'\n__path__ = __import__("pkgutil").extend_path(__path__, __name__)\n'

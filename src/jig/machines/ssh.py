@@ -238,12 +238,16 @@ class SshMachine:
             return {}
         return found
 
-    def look_around(self, container: dict[str, str] | None = None) -> dict[str, Any]:
-        """Find out what there is, also for a container that needs this image and these GPUs, and remember it."""
-        found: dict[str, Any] = self.ask("probe", container=container)["probe"]
+    def look_around(self) -> dict[str, Any]:
+        """Find out what there is, and remember it."""
+        found: dict[str, Any] = self.ask("probe")["probe"]
+        self.remember(found)
+        return found
+
+    def remember(self, found: dict[str, Any]) -> None:
+        """Keep what was found there."""
         with open(os.path.join(self.folder, "facts.json"), "w") as file:
             file.write(dumps(found))
-        return found
 
     def known_facts(self) -> dict[str, Any]:
         """What was found there; one whose key was installed by hand may never have been looked at."""

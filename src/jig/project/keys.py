@@ -29,6 +29,10 @@ RUN = (
     "PrepareEnvironment",
     "TrackedRun",
     "Gpus",
+    "RequireGpu",
+    "IdleGpu",
+    "SharedGpu",
+    "GpuSampling",
     "UseSampling",
     "DataSourceSettings",
     "DataSourceSubstitutions",
@@ -37,6 +41,7 @@ RUN = (
     "ManagedEnvironment",
 )
 VARIABLE = ("fromClient",)
+IDLE_GPU = ("warn", "stop")
 DATA_SOURCE = ("Sampling",)
 SAMPLING = ("Sample",)
 CONDA = ("name", "channels", "dependencies", "prefix", "variables")
@@ -55,4 +60,6 @@ FILES = {
     "a conda dependencies file": CONDA,
     "a Spark dependencies file": SPARK,
 }
-EVERY = frozenset(COMPUTE + RUN + VARIABLE + DATA_SOURCE + SAMPLING + CONDA + CONDA_NESTED + SPARK + SPARK_PACKAGE)
+EVERY = frozenset(
+    COMPUTE + RUN + VARIABLE + IDLE_GPU + DATA_SOURCE + SAMPLING + CONDA + CONDA_NESTED + SPARK + SPARK_PACKAGE
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.project import datasources, keys, successor
+from jig.project import datasources, gpu, keys, successor
 from jig.project.names import COMPUTE_SUFFIX, is_name
 from jig.project.schema import Place, Section
 from jig.project.yaml import MAP, NULL
@@ -33,6 +33,11 @@ class RunConfig(Value):
     description: str = ""
     spark_file_named: bool = False
     gpus: int | None = None  # how many the run wants; None: what the target gives
+    require_gpu: bool = False
+    idle_gpu_warn_s: float | None = None
+    idle_gpu_stop_s: float | None = None
+    shared_gpu: bool = False  # a device that somebody else computes on counts as free
+    gpu_sampling_s: float = gpu.SAMPLING_S  # 0: off
 
 
 def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
@@ -72,20 +77,10 @@ def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
         data_source_substitutions=_pairs(section.section("DataSourceSubstitutions", None)),
         description=section.text("Description") or "",
         spark_file_named=bool(spark),
-        gpus=_gpus(section),
+        **gpu.read(section),
     )
     place.close()
     return config
-
-
-def _gpus(section: Section) -> int | None:
-    text = section.text("Gpus")
-    if text is None or (text.isascii() and text.isdigit() and len(text) < 4):
-        return None if text is None else int(text)
-    section.fault(
-        "Gpus", f"`Gpus` must be how many GPUs a run wants, but found {text!r}", "write, for example, `Gpus: 1`"
-    )
-    return None
 
 
 def _target(section: Section) -> str | None:

@@ -41,6 +41,25 @@ class Ready:
         self.look = look
         self.way = way
 
+    def leases(self) -> bool:
+        """Whether the devices are this machine's, so that they can be leased here."""
+        if self.way is None:
+            return False
+        from jig.runner import engine_gpu
+
+        return engine_gpu.is_here(self.look.engine, self.look.engine.facts(self.look.home))
+
+    def give(self, devices: "List[Dict[str, Any]]") -> None:
+        """Give the container these devices, and no others, in the way that was found."""
+        if not devices or self.way is None:
+            return
+        from jig.runner import engine_gpu
+
+        # Of whole cards older CDI files have the numbers only.
+        by_number = self.way.name == "cdi"
+        chosen = [str(about["index"]) if by_number and not about["parent"] else about["uuid"] for about in devices]
+        self.way = next(way for way in engine_gpu.ways(self.look.engine, chosen) if way.name == self.way.name)
+
     def base_facts(self, tell: "Callable[[str], None]", stopping: "Callable[[], bool]") -> "Dict[str, Any]":
         """What the base image has inside; it is pulled for that where it is missing."""
         return image.base_facts(self.look, tell, stopping)
@@ -98,6 +117,21 @@ class Setup:
         if self.shared and self.starter.program == self.engine.program and len(self.engine.program) == 1:
             self.asked = engine_run.ask(self.words(), self.starter.address)
 
+    def ask_interpreter(self) -> "Dict[str, Any]":
+        """What the image's Python says of its frameworks, in a container like the run's; nothing where it cannot."""
+        from jig.runner.supervise import ASK_S, answered
+
+        words = self.words()
+        words[words.index("--name") + 1] += "-why"
+        words = words[: words.index("--entrypoint") + 3] + [SCRIPT_IMPORTS + "/jig_gpu.py", "ask", WORK]
+        variables = merged_variables(self.start[1])
+        given = b"".join(native(name) + b"=" + native(value) + b"\0" for name, value in variables.items())
+        try:
+            said = self.starter.call("run", "--rm", *words, stdin=given, timeout_s=ASK_S)
+        except EngineFailed:
+            return {}
+        return answered(said.out)
+
     def take_back(self) -> None:
         """The run does not start after all."""
         if self.asked:
@@ -119,6 +153,15 @@ class Setup:
         fields += [native(name) + b"=" + native(value) for name, value in variables.items()]
         data = b"".join(field + b"\0" for field in fields)
         return b"%d\n" % len(data) + data
+
+
+def merged_variables(given: "Dict[str, str]") -> "Dict[str, str]":
+    """The script's variables without those that only init understands."""
+    variables = {name: value for name, value in given.items() if name[:1] != "{"}
+    if given.get("{imports}"):
+        before = variables.get("PYTHONPATH")
+        variables["PYTHONPATH"] = before + ":" + given["{imports}"] if before else given["{imports}"]
+    return variables
 
 
 def container_name(run_id: str) -> str:
@@ -182,7 +225,10 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
         variables["{programs}"] = made.prefix + "/bin"
         variables["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = made.prefix
     variables.update(script_variables(request, SHARE, RUN))
-    setup.start = ([made.python if word == "{python}" else word for word in plan["argv"]], variables)
+    argv = [made.python if word == "{python}" else word for word in plan["argv"]]
+    if (plan.get("gpu") or {}).get("require"):
+        argv = [made.python, SCRIPT_IMPORTS + "/jig_gpu.py", "require"] + argv
+    setup.start = (argv, variables)
     return setup
 
 

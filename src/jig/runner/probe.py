@@ -24,24 +24,30 @@ GPU_FIELDS = ("name", "uuid", "driver_version", "memory.total")
 
 def probe(home: Home, container: "Optional[Dict[str, str]]" = None) -> "Dict[str, Any]":
     """Everything in one answer; each question has a few seconds and may go unanswered."""
-    disk = os.statvfs(_existing(home.path))
     engine = look(home.path, container)
-    found = {
+    found = dict(machine(home), gpus=gpus(), docker=engine["docker"], logout=logout())
+    found.update(disk(home), virtual=machine_platform()["virtual"])
+    if container is not None:
+        found["engine"] = engine
+    return found
+
+
+def machine(home: Home) -> "Dict[str, Any]":
+    """What takes no looking."""
+    return {
         "host": host_name(),
         "platform": "%s %s" % (sys.platform, os.uname().machine),
         "python": ".".join(str(part) for part in sys.version_info[:3]),
         "user_home": os.path.expanduser("~"),
         "home": home.path,
-        "free_bytes": disk.f_bavail * disk.f_frsize,
-        "writable": os.access(_existing(home.path), os.W_OK | os.X_OK),
-        "gpus": gpus(),
-        "docker": engine["docker"],
-        "logout": logout(),
-        "virtual": machine_platform()["virtual"],
     }
-    if container is not None:
-        found["engine"] = engine
-    return found
+
+
+def disk(home: Home) -> "Dict[str, Any]":
+    """Whether runs can be kept, and how many bytes of them."""
+    place = _existing(home.path)
+    found = os.statvfs(place)
+    return {"free_bytes": found.f_bavail * found.f_frsize, "writable": os.access(place, os.W_OK | os.X_OK)}
 
 
 def _existing(path: str) -> str:

@@ -28,6 +28,7 @@ LOOK_S = 0.05
 LEAVE_S = 10.0
 ENDING_S = 2.0
 KILLED = 137
+STEPS = ("queued", "waiting", "preparing", "running") + events.FINAL
 PROGRAM = "script/jig_shell.py"
 
 
@@ -121,7 +122,7 @@ def find(home: Home, run_id: str, pack: str) -> Door:
 def _check_going(home: Home, folder: RunFolder) -> float:
     """Refused unless the run is at work on this machine; returns for how many seconds it has been."""
     seen = status.status(home, folder.id)
-    past = [event for event in events.read(folder.events) if event["event"] != "note"]
+    past = [event for event in events.read(folder.events) if event["event"] in STEPS]
     if seen == status.ABSENT:
         raise wire.Refused("the run %s is not there any more" % folder.id, code="absent")
     if seen == status.ENDED:

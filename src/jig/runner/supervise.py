@@ -5,17 +5,18 @@ import select
 import sys
 import time
 
+assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
+
 from jig.runner import environment, guard, manifest, tree
-from jig.runner.folder import runner_root
+from jig.runner.folder import INSIDE, runner_root
+from jig.runner.gpu.care import Care, refusal
 from jig.runner.taking_in import TakenIn
 from jig.system import inherit_orphans
 from jig.system import quick_signal as signal
 
-assert sys.platform != "win32"
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Optional, Union
+    from typing import Any, Callable, Dict, List, Optional, Union
 
     from jig.runner.container import Ready
     from jig.runner.hold import Hold
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 FULL_BYTES = 64 * 1024
 UNTRACKED_WAIT_S = 30.0
+REQUIRE = "jig_gpu.py"  # stands before the script's words, and becomes the script where there is a GPU for it
+GPU_REFUSED = 93  # its exit code where there is none
+ASK_S = 150.0
 SHARE_VARIABLE = "AZUREML_NATIVE_SHARE_DIRECTORY"
 
 
@@ -38,6 +42,10 @@ class Supervisor:
         self._running: "Dict[str, Any]" = {}  # what the event of that name tells
         self._hold: "Optional[Hold]" = None  # for a run that is only a place for shells
         self._environment: "Optional[int]" = None  # open while we live: nobody removes what the script uses
+        self._care = Care(taken.plan, taken.folder, taken.events.write)
+        self._gpu_told: "Dict[str, Any]" = {}  # what the last event says of it
+        self._idle = False
+        self._ask_interpreter: "Callable[[], Dict[str, Any]]" = dict
         os.environ[tree.RUN_VARIABLE] = self._folder.id  # so that a program that builds the environment carries it too
         inherit_orphans()  # the guard does so too; this is for the case that the guard is killed
         self._wake, self._wake_write = os.pipe()
@@ -68,7 +76,11 @@ class Supervisor:
             if watch is None:
                 return self._end("canceled", reason="canceled")
             self._taken.using.release()
-            self._end_by(self._run_script(watch))
+            outcome = self._run_script(watch)
+            unexplained = not outcome["stopped"] and outcome.get("exit") != GPU_REFUSED and "error" not in outcome
+            self._gpu_told = self._care.finish(self._ask_interpreter if unexplained else None)
+            self._care.release()
+            self._end_by(outcome)
         except environment.NotStarted as error:
             self._end("failed", reason="not-started", **_told(error))
         except environment.EnvironmentFailed as error:
@@ -100,9 +112,20 @@ class Supervisor:
             self._note,
             self.stopping,
         )
+        devices = self._care.lease(self.stopping, self._pause)
+        if devices is None:
+            return None
         argv = [python if word == "{python}" else word for word in self._plan["argv"]]
         environ = self._environ(python)
+        if devices:
+            from jig.runner.gpu.lease import variables
+
+            environ.update(variables(devices))
+        script = os.path.join(runner_root(), "script", REQUIRE)
+        self._ask_interpreter = lambda: _ask_here([python, script, "ask", self._folder.work], environ)
         self._running = {"argv": argv}
+        if (self._plan.get("gpu") or {}).get("require"):
+            argv = [python, script, "require"] + argv
         return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log).run()
 
     def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
@@ -119,10 +142,15 @@ class Supervisor:
             self._note,
             self.stopping,
         )
+        devices = self._care.lease(self.stopping, self._pause) if ready.leases() else []
+        if devices is None:
+            return None
         try:
+            ready.give(devices)
             setup = container.set_up(self._folder, self._taken.request, ready, made, home)
         except EngineFailed as error:
             raise image.failed(error)
+        self._ask_interpreter = setup.ask_interpreter
         self._running = {"argv": setup.argv(), "image": made.id, "gpu": ready.way.name if ready.way else ""}
         setup.ask()  # the engine makes the container while the code is laid out
         try:
@@ -135,6 +163,11 @@ class Supervisor:
             return None
         return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup).run()
 
+    def _pause(self, seconds: float) -> None:
+        """Wait, but not when somebody wants something."""
+        if select.select([self._wake], [], [], seconds)[0]:
+            os.read(self._wake, 512)
+
     def _note(self, text: str) -> None:
         self._taken.events.write("note", text=text)
 
@@ -145,12 +178,15 @@ class Supervisor:
             self._hold = Hold(self._taken.home, self._folder)
         watcher = guard.start(watch, not_ours=(self._taken.lock, self._wake, self._wake_write))
         self._taken.events.write("running", **self._running)
+        self._care.start(watcher.pid)
         grace_s = None
         while True:
-            ready = select.select([watcher.fileno(), self._wake], [], [], TICK_S)[0]
+            ready = select.select([watcher.fileno(), self._wake] + self._care.descriptors(), [], [], TICK_S)[0]
             if self._wake in ready:
                 os.read(self._wake, 512)
-            if self.stopping() and grace_s != self._grace_s():
+            self._care.hear()
+            self._idle = self._idle or self._care.is_idle_too_long()
+            if (self.stopping() or self._idle) and grace_s != self._grace_s():
                 grace_s = self._grace_s()  # a second cancel may be less patient than the first
                 watcher.stop(grace_s)
             self._disk_was_full = self._disk_was_full or self._disk_full()
@@ -208,8 +244,15 @@ class Supervisor:
             from jig.runner.container import sweep
 
             sweep(self._folder.id)
+        if code == GPU_REFUSED and (self._plan.get("gpu") or {}).get("require"):
+            place = os.path.join(self._folder.path, INSIDE if self._taken.container else "", "gpu-refused.json")
+            refused = refusal(place, self._plan["variables"])
+            if refused:
+                return self._end("failed", reason="gpu-refused", exit_code=code, **refused)
         if outcome["stopped"]:
+            asked = self._told_to_end or os.path.exists(self._folder.stop)
             reason = "canceled" if os.path.exists(self._folder.stop) else "machine-shutdown"
+            reason = reason if asked else "gpu-idle"
             return self._end("canceled", reason=reason, exit_code=code, **fields)
         if outcome.get("guard") == "killed":
             return self._end("failed", reason="guard-killed", exit_code=137, **fields)
@@ -239,6 +282,7 @@ class Supervisor:
             fields["log_size"] = os.path.getsize(self._folder.log)
         except FileNotFoundError:
             fields["log_size"] = 0
+        fields.update(self._gpu_told)
         self._taken.events.write(event, **fields)
 
     def _forget(self) -> None:
@@ -263,6 +307,27 @@ def script_variables(request: "Dict[str, Any]", share: str, run_folder: str) -> 
     variables["JIG_PROJECT"] = plan["project"]
     variables[tree.RUN_VARIABLE] = plan["run_id"]
     return variables
+
+
+def _ask_here(argv: "List[str]", environ: "Dict[str, str]") -> "Dict[str, Any]":
+    """What the run's interpreter says of its frameworks; nothing when it does not answer."""
+    from jig.runner import engine_call
+
+    try:
+        done = engine_call.run(argv, environ, b"", ASK_S)
+    except OSError:  # the script has removed its interpreter
+        return {}
+    return answered(done[1]) if done else {}
+
+
+def answered(out: bytes) -> "Dict[str, Any]":
+    """The answer among what `jig_gpu.py` printed."""
+    from jig.runner.quick_json import loads
+
+    for line in reversed(out.decode("utf-8", "replace").splitlines()):
+        if line.startswith("jig-gpu:"):
+            return dict(loads(line[len("jig-gpu:") :]))
+    return {}
 
 
 def _told(error: "Union[environment.EnvironmentFailed, environment.NotStarted]") -> "Dict[str, str]":

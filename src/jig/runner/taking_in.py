@@ -51,6 +51,7 @@ class TakenIn:
 def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: "BinaryIO") -> TakenIn:
     """Receive what is missing and set up the run folder; Refused leaves nothing behind."""
     wanted = request["environment"]
+    _check_gpu(request["plan"])
     container = ask_engine(home, request["plan"].get("container"), wanted)
     prepared = bool(container.look.image_id) if container else environment.is_prepared(wanted, home.path)
     if not wanted.get("prepare", True) and not prepared:
@@ -74,6 +75,17 @@ def take_in(home: Home, request: "Dict[str, Any]", source: "BinaryIO", answers: 
         using.release()
         raise
     return TakenIn(home, request, entries, held, writer, using, container)
+
+
+def _check_gpu(plan: "Dict[str, Any]") -> None:
+    """What can be told in no time; an engine may have its GPUs elsewhere, and is asked itself."""
+    gpu = plan.get("gpu") or {}
+    if not plan.get("container") and (gpu.get("want") or gpu.get("require")) and not environment.has_nvidia():
+        raise wire.Refused(
+            "the run wants a GPU, and there is no NVIDIA driver on this machine",
+            "submit it to a machine that has one, or remove Gpus and RequireGpu; `jig doctor` tells more",
+            code="no-gpu",
+        )
 
 
 def ask_engine(home: Home, container: "Optional[Dict[str, Any]]", wanted: "Dict[str, Any]") -> "Optional[Ready]":

@@ -54,6 +54,16 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
         from jig.runner.probe import probe
 
         return {"probe": probe(home, request.get("container"))}
+    if verb == "gpu" and sys.platform != "win32":
+        import time
+
+        from jig.runner.gpu import lease, look
+
+        return {"look": look.look(), "holders": lease.holders(), "time": time.time()}
+    if verb == "doctor" and sys.platform != "win32":
+        from jig.runner import doctor
+
+        return {"doctor": doctor.facts(home, request.get("container"), request.get("environment"))}
     if verb == "entrance" and sys.platform != "win32":
         from jig.runner import shell
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-VERSION = 1
+VERSION = 2  # of what a record holds, too
 SCHEMA = """
 CREATE TABLE meta (order_offset INTEGER NOT NULL);
 INSERT INTO meta VALUES (0);

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 GUID_SPACE = "6f2b3b86-0d0c-4f0e-9a39-7c9b9a4b8f10"
 
 
+# What a proof has under which key of a record; for runs that had a GPU to use.
+GPU_NUMBERS = {"gpu_s": "gpu_s", "gpu_peak_memory_bytes": "peak_memory_bytes", "gpu_busy_percent": "mean_percent"}
+
+
 def record(plan: dict[str, Any], run: Run, metrics: dict[str, Any], attachments: list[str]) -> dict[str, Any]:
     """Each scalar metric as a key of its own, then the run's own keys."""
     own = {
@@ -38,10 +42,28 @@ def record(plan: dict[str, Any], run: Run, metrics: dict[str, Any], attachments:
         "attachments": ",".join(attachments),
         "heartbeat_enabled": True,
         "hidden": False,
+        "gpu": _gpu(run),
+        **_gpu_numbers(run),
         "metrics": metrics,
     }
     scalars = {name: value for name, value in metrics.items() if name not in own and not isinstance(value, list)}
     return {**scalars, **own}
+
+
+def _gpu(run: Run) -> dict[str, Any] | None:
+    """The proof with what belongs to it; None where nobody looked."""
+    if run.proof is None:
+        return None
+    told = run.proof
+    if told.get("verdict") == "no gpu":  # the numbers of a GPU that was not there say nothing
+        told = {name: told[name] for name in ("verdict", "cpu_s", "peak_rss_bytes") if name in told}
+    return {**told, "driver": run.driver, **({"cause": run.cause} if run.cause else {})}
+
+
+def _gpu_numbers(run: Run) -> dict[str, Any]:
+    proof = run.proof or {}
+    there = proof.get("verdict") in ("used", "idle", "not used")
+    return {name: proof.get(key) if there else None for name, key in GPU_NUMBERS.items()}
 
 
 def utc(seconds: float | None) -> str | None:

@@ -43,8 +43,11 @@ REASONS = {
     "engine-stopped": "{detail}",
     "not-copied": "what the script left could not be copied out of its container: {detail}",
     "guard-killed": "the process that guards the script was killed",
+    "gpu-idle": "stopped because the GPU did nothing for too long",
+    "gpu-refused": "a GPU is required: {detail}",
     "internal-error": "jig itself failed: {detail}",
 }
+WAITING = "waiting"  # the reason of a run that is queued for devices; the events of that name have the rest
 
 
 class Run(Value):
@@ -60,6 +63,9 @@ class Run(Value):
     log_size: int | None = None
     survivors: tuple[int, ...] = ()
     fix: str = ""
+    proof: dict[str, Any] | None = None  # what it did with the GPU, as the last event tells it
+    cause: str = ""  # why it did nothing with the GPU that it asked for
+    driver: str = ""
 
     @property
     def final(self) -> bool:
@@ -79,15 +85,28 @@ def fold(past: Iterable[dict[str, Any]]) -> Run:
     run, started_mono = Run(), None
     for event in past:
         word = event["event"]
+        if word == WAITING:
+            run = run._replace(state="Queued", reason=WAITING, why=waiting(event))
+        elif word == "leased" and run.state == "Queued":
+            run = run._replace(state="Preparing", reason="", why="")
+        elif word == "gpu" and isinstance(event.get("look"), dict):
+            run = run._replace(driver=str(event["look"].get("driver") or ""))
         if word not in STATES:
             continue
-        run = run._replace(state=STATES[word])
+        run = run._replace(state=STATES[word], reason="", why="")
         if word == "running":
             run = run._replace(started=event["time"])
             started_mono = event["mono"]
         elif word in events.FINAL:
             run = _ended(run, event, started_mono)
     return run
+
+
+def waiting(event: dict[str, Any]) -> str:
+    """Why a run is queued for devices, and where it stands in line."""
+    position, of = event.get("position"), event.get("of")
+    place = f", {position} of {of} in line" if position and of else ""
+    return f"waiting for a GPU{place}: {event.get('reason') or 'all are taken'}"
 
 
 def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
@@ -100,7 +119,7 @@ def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
         "signal": event.get("signal", "?"),
         "detail": event.get("detail", "?"),
     }
-    reason = event.get("reason", "")
+    reason, proof = event.get("reason", ""), event.get("proof")
     return run._replace(
         reason=reason,
         why=REASONS.get(reason, reason).format(**known),
@@ -110,6 +129,8 @@ def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
         log_size=event.get("log_size"),
         survivors=tuple(event.get("survivors", ())),
         fix=event.get("hint", ""),
+        proof=proof if isinstance(proof, dict) else None,
+        cause=str(event.get("cause") or ""),
     )
 
 

@@ -44,9 +44,14 @@ WORDS = (
 
 def plan(given: Given) -> Plan:
     """The plan of a process, put into a container."""
-    spec = given.spec
-    plain = given._replace(spec=spec._replace(run_config=spec.run_config._replace(gpus=None)))
-    return process.plan(plain)._replace(container=of(spec.target, spec.run_config))
+    target, config = given.spec.target, given.spec.run_config
+    if config.require_gpu and not _gpus(target, config):
+        raise JigError(
+            f"aml_config/{config.name}.runconfig requires a GPU, and containers of {target.name} get none",
+            f"write `nvidiaDocker: true` into aml_config/{target.name}.compute, or `Gpus: 1` beside `RequireGpu`",
+        )
+    # A container has the GPUs that it is given: none need be hidden from it.
+    return process.plan(given)._replace(variables=config.environment_variables, container=of(target, config))
 
 
 def of(target: ComputeTarget, config: RunConfig) -> Container:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os.path
 
 from jig.errors import JigError
-from jig.plan import PYTHON, Plan
+from jig.plan import PYTHON, Gpu, Plan
+from jig.project import RunConfig
 from jig.targets import Given
 
 SHARE = "~/.azureml/share"
+NO_GPU = ("CUDA_VISIBLE_DEVICES", "")
 
 
 def plan(given: Given) -> Plan:
@@ -21,11 +23,6 @@ def plan(given: Given) -> Plan:
         if config.framework_line:
             fix = f"write Python in the place of PySpark in line {config.framework_line}"
         raise JigError(f"{place} {why}, which this version of jig does not run yet", f"for a plain Python script {fix}")
-    if config.gpus is not None:
-        raise JigError(
-            f"aml_config/{config.name}.runconfig counts GPUs, which this version of jig does in containers only",
-            "remove the line `Gpus: …`: a plain process sees every GPU of its machine",
-        )
     return Plan(
         **given.ticket._asdict(),
         project=spec.project,
@@ -38,11 +35,23 @@ def plan(given: Given) -> Plan:
         argv=(PYTHON, *spec.words),
         snapshot=given.snapshot,
         environment=given.environment,
-        variables=config.environment_variables,
+        variables=config.environment_variables + ((NO_GPU,) if config.gpus == 0 else ()),
         client_variables=config.client_variables,
         share=os.path.join(spec.target.native_shared_directory or SHARE, spec.project, ""),
         tracked=config.tracked_run,
         origin=given.origin,
         attachments=given.attachments,
         jig_home=spec.target.jig_home or "",
+        gpu=_gpu(config),
+    )
+
+
+def _gpu(config: RunConfig) -> Gpu:
+    return Gpu(
+        want=config.gpus or 0,
+        require=config.require_gpu,
+        shared=config.shared_gpu,
+        warn_s=config.idle_gpu_warn_s,
+        stop_s=config.idle_gpu_stop_s,
+        every_s=config.gpu_sampling_s,
     )

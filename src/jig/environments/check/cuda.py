@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jig.environments.check.aim import Aim
-    from jig.environments.check.lines import Content, Line
+    from jig.environments.check.lines import Content, Line, Option
     from jig.environments.check.versions import Numbers
 
 # NVIDIA's release notes: CUDA from this version on needs this driver on Linux; from 11 on, the same for a whole major.
-_OLDEST_DRIVER = (
+OLDEST_DRIVER = (
     ((7, 0), "346.46"),
     ((7, 5), "352.31"),
     ((8, 0), "367.48"),
@@ -44,12 +44,10 @@ def remarks(content: Content, aim: Aim) -> Iterator[Remark]:
     # `cuda-compat` is NVIDIA's way to run newer CUDA on an older driver.
     if driver is None or aim.system != "linux" or content.named("cuda-compat"):
         return
-    asked = [(line.number, line.text, _asked(line)) for line in content.lines if not line.has_marker]
-    for option in content.options:
-        found = _IN_INDEX.search(option.text)
-        asked.append((option.number, option.text, _read(found[1]) if found else None))
-    for number, text, version in asked:
-        needed = next((oldest for first, oldest in reversed(_OLDEST_DRIVER) if version and version >= first), "")
+    found = [(line.number, line.text, asked(line)) for line in content.lines if not line.has_marker]
+    found += [(option.number, option.text, of_index(option)) for option in content.options]
+    for number, text, version in found:
+        needed = next((oldest for first, oldest in reversed(OLDEST_DRIVER) if version and version >= first), "")
         if version and needed and driver < (numbers(needed) or ()):
             cuda = f"CUDA {version[0]}.{version[1]}"
             message = f"`{text}` brings {cuda}, which needs driver {needed}; the target `{aim.name}` has {aim.driver}"
@@ -57,14 +55,20 @@ def remarks(content: Content, aim: Aim) -> Iterator[Remark]:
 
 
 def _fix(driver: Numbers) -> str:
-    served = [first for first, oldest in _OLDEST_DRIVER if (numbers(oldest) or ()) <= driver]
+    served = [first for first, oldest in OLDEST_DRIVER if (numbers(oldest) or ()) <= driver]
     if not served:
         return "update the driver"
     major, minor = served[-1]
     return f"ask for CUDA {major if major > 10 else f'{major}.{minor}'} or older, or update the driver"
 
 
-def _asked(line: Line) -> Numbers | None:
+def of_index(option: Option) -> Numbers | None:
+    """The CUDA of the builds that an index of PyTorch's holds."""
+    found = _IN_INDEX.search(option.text)
+    return _read(found[1]) if found else None
+
+
+def asked(line: Line) -> Numbers | None:
     """The oldest CUDA that the line is content with."""
     if line.is_pip:
         found = _IN_PIP.search((line.clauses or ())[0].version) if line.clauses else None
