@@ -67,14 +67,15 @@ def test_a_run_that_wants_gpus(project):
     assert made.gpu == Gpu(2, True, True, 120.0, 3600.0, 5.0)
     assert made.variables == ()
     assert "".join(line for line in render(made, []).splitlines(True) if line.split()[0] in GPU_ROWS) == (
-        "gpus               2, leased there, also where somebody computes; the run is queued until they are free\n"
+        "gpus               2, leased on the machine when no other run has them; until then the run is queued\n"
         "required           a GPU that the installed framework can use, or the script is not started\n"
         "idle gpu           after 2 min a warning; after 1 h the run is stopped\n"
         "samples            every 5 s: GPU, processor, memory\n"
     )
     project.runconfig(Gpus=1, IdleGpu={"stop": "90s"}, GpuSampling=0.5)
     shown = render(plan(project), [])
-    assert "gpus               1, leased there, where nobody computes; the run is queued until they are free\n" in shown
+    leased = "1, leased on the machine when nobody computes on it; until then the run is queued"
+    assert f"gpus               {leased}\n" in shown
     assert "idle gpu           after 90 s the run is stopped\n" in shown
 
 

@@ -86,8 +86,9 @@ def _gpu(plan: Plan, gpu: Gpu) -> Rows:
     """What is wanted of the machine's GPUs; sampling is told of always, since it is done always."""
     rows: Rows = []
     if gpu.want:
-        taken = "also where somebody computes" if gpu.shared else "where nobody computes"
-        rows.append(("gpus", f"{gpu.want}, leased there, {taken}; the run is queued until they are free"))
+        them = "it" if gpu.want == 1 else "them"
+        when = f"no other run has {them}" if gpu.shared else f"nobody computes on {them}"
+        rows.append(("gpus", f"{gpu.want}, leased on the machine when {when}; until then the run is queued"))
     elif plan.container is not None:
         rows.append(("gpus", plan.container.gpus or "none"))
     if gpu.require:

@@ -190,7 +190,11 @@ def test_a_driver_that_hangs(driver_here, project, cli, monkeypatch):
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({"Gpus": 0}, "bad  Gpus: aml_config/local.runconfig says `Gpus: 0`, which hides every GPU\n"),
+        (
+            {"Gpus": 0},
+            "bad  Gpus: aml_config/local.runconfig says `Gpus: 0`, which hides every GPU\n"
+            "     fix: remove the line (the run then sees every GPU), or write the number that it wants\n",
+        ),
         (
             {"EnvironmentVariables": {"CUDA_VISIBLE_DEVICES": "-1"}},
             "bad  CUDA_VISIBLE_DEVICES: aml_config/local.runconfig sets it to '-1', which hides every GPU\n",
@@ -202,6 +206,27 @@ def test_a_configuration_that_hides_the_gpus(driver_here, project, cli, keys, to
     project.runconfig("local", **keys)
     said = cli("doctor")
     assert said.code == 1 and said.out.startswith(told)
+
+
+def test_a_configuration_with_faults(driver_here, project, cli):
+    """They are findings, and the rest is looked at: the target of the same name, else this computer."""
+    project.write("aml_config/local.compute", "type: local\npythonLocation: /nowhere/python\n")
+    project.write("aml_config/local.runconfig", "Target: local\nGpus: two\nRequireGPU: true\n")
+    said = cli("doctor", "-o", "json")
+    assert said.code == 1 and said.err == ""
+    assert found(said, "aml_config/local.runconfig:2")["fix"] == "write, for example, `Gpus: 1`"
+    assert found(said, "aml_config/local.runconfig:3") == {
+        "what": "aml_config/local.runconfig:3",
+        "found": "`RequireGPU` is not a key of a .runconfig file",
+        "status": "bad",
+        "fix": "did you mean `RequireGpu`?",
+        "only_gpu": False,
+    }
+    assert found(said, "python")["status"] == "bad" and found(said, "NVIDIA driver")["status"] == "ok"
+    project.write("aml_config/other.runconfig", "Target: local\nGpus: two\n")
+    said = cli("doctor", "-c", "other")
+    assert said.code == 1 and said.out.startswith("bad  aml_config/other.runconfig:2: `Gpus` must be how many GPUs ")
+    assert said.out.endswith("\na GPU run would not work here: aml_config/other.runconfig:2\n"), "this computer is well"
 
 
 def test_no_python(driver_here, project, cli):
@@ -217,6 +242,14 @@ def test_no_python(driver_here, project, cli):
 def test_a_configuration_that_is_not_there(project, cli):
     said = cli("doctor", "-c", "lokal")
     assert said.code == 2 and "lokal" in said.err
+    said = cli("doctor", "-c", "box")
+    assert said.code == 2 and "`jig computetarget attach remote -n box -a HOST -u USER` writes it" in said.err
+
+
+def test_outside_a_project(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = cli("doctor", "-c", "box")
+    assert said.code == 2 and said.err.endswith("makes a project; or go into the folder of one\n")
 
 
 # Containers
@@ -240,6 +273,14 @@ def test_containers_that_get_no_gpu(docker_host, driver_here, project, cli):
     assert checked.out.endswith("a GPU run would not work here: GPU in containers\n")
     project.runconfig("docker", Gpus=1)
     assert cli("computetarget", "check", "docker").code == 1, "the run configuration of that name asks for one"
+
+
+def test_containers_on_a_machine_without_a_gpu(no_gpu, docker_host, project, cli):
+    project.write("aml_config/docker.compute", DOCKER + "nvidiaDocker: true\n")
+    project.runconfig("docker")
+    fix = found(cli("doctor", "-c", "docker", "-o", "json"), "GPU")["fix"]
+    attach = "`jig computetarget attach remotedocker -n NAME -a HOST -u USER --gpu`"
+    assert fix == f"run it on a machine that has one: {attach}"
 
 
 def test_containers_with_a_gpu(make_engine, driver_here, project, cli, monkeypatch):

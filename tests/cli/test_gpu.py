@@ -138,7 +138,8 @@ def test_free_hidden_and_none(answers, cli):
     lines = cli("gpu").out.splitlines()
     assert lines[3] == "  free" and lines[6] == "  whose processes are on it cannot be seen from here"
     answers["look"] = NOBODY
-    assert cli("gpu").out == "GPU: none (no NVIDIA driver on this machine)\n"
+    none = "GPU: none (no NVIDIA driver on this machine)\nfix: install one; `jig doctor` tells more\n"
+    assert cli("gpu").out == none
     answers["look"] = LOST
     assert cli("gpu").out == "GPU: none (a GPU is lost)\nfix: restart the machine\n"
 
@@ -159,6 +160,18 @@ def test_watching(answers, cli, monkeypatch):
     assert lines[1:10] == TOLD and lines[10] == "" and len(lines) == 22
 
 
+def test_nothing_to_watch(answers, project, cli):
+    """Without a driver the first look is the last."""
+    answers.update(look=NOBODY, holders=[])
+    said = cli("gpu", "-c", "local", "--watch")
+    assert said.code == 0
+    assert said.out.splitlines()[1:] == [
+        "GPU: none (no NVIDIA driver on this machine)",
+        "fix: install one; `jig doctor -c local` tells more",
+        "",
+    ]
+
+
 def test_nothing_acts_on_a_terminal(answers, cli):
     evil = {"pid": 1, "memory_bytes": 1, "user": "eve", "command": "\x1b]0;x\x07\nGPU 1: free", "run": ""}
     answers["look"] = look(device(0, processes=[evil]))
@@ -171,7 +184,7 @@ def test_nothing_acts_on_a_terminal(answers, cli):
 
 def test_a_whole_run(driver_here, project, cli):
     project.runconfig(Gpus=1, EnvironmentVariables={"A": "b"})
-    project.write("train.py", "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])")
+    project.write("train.py", "import os, time; print(os.environ['CUDA_VISIBLE_DEVICES']); time.sleep(0.7)")
     said = cli("submit", "-c", "local", "train.py")
     assert said.out.splitlines()[3:13] == [
         "jig: leased GPU 0",
@@ -202,3 +215,18 @@ def test_gpus_of_this_machine(driver_here, cli):
         "  memory 0.00GiB of 11.17GiB, busy 0 %, 26 W, 31 °C",
         "  free",
     ]
+
+
+def test_leases_that_cannot_be_read_hide_no_device(driver_here, cli, tmp_path, monkeypatch):
+    from jig.runner.gpu import lease, lease_files
+
+    def refuse():
+        raise lease_files.LeaseRefused("something else is there", "remove it")
+
+    monkeypatch.setattr(lease, "holders", refuse)
+    said = cli("gpu")
+    assert (said.code, said.err) == (
+        0,
+        "warning: who has leases cannot be told: something else is there (fix: remove it)\n",
+    )
+    assert "GPU 0: Pretended K80" in said.out

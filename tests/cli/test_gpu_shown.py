@@ -232,7 +232,7 @@ def test_the_status_line_of_a_run_that_waits(monkeypatch):
         ({**PROOF, "verdict": "not used"}, "not used"),
         ({**PROOF, "verdict": "not used", "shared": True}, "not used: shared device"),
         ({**PROOF, "verdict": "no gpu"}, ""),
-        ({**PROOF, "verdict": "unknown"}, "unknown: the driver did not tell"),
+        ({**PROOF, "verdict": "unknown"}, "unknown: the driver did not tell, or the run was over too soon"),
         (
             {"verdict": "used", "gpu_s": "lots", "busy_s": float("nan")},
             "used: ? GPU s, ? s busy, mean ? %, peak ? %, peak memory unknown",

@@ -14,12 +14,12 @@ from tests.conftest import alive, until
 def test_all_at_once():
     began = time.monotonic()
     slow = {str(number): (5.0, lambda number=number: time.sleep(0.3) or number) for number in range(5)}
-    assert at_once.ask(slow) == ({str(number): number for number in range(5)}, {})
+    assert at_once.ask(slow) == ({str(number): number for number in range(5)}, {}, {})
     assert time.monotonic() - began < 1.2
 
 
 def test_a_large_answer():
-    assert at_once.ask({"large": (5.0, lambda: "x" * 1_000_000)}) == ({"large": "x" * 1_000_000}, {})
+    assert at_once.ask({"large": (5.0, lambda: "x" * 1_000_000)}) == ({"large": "x" * 1_000_000}, {}, {})
 
 
 def test_what_hangs_hangs_alone():
@@ -30,8 +30,8 @@ def test_what_hangs_hangs_alone():
         subprocess.run([sys.executable, "-c", "import time; time.sleep(60)", marker])
 
     began = time.monotonic()
-    answers, late = at_once.ask({"hangs": (0.5, hang), "well": (5.0, lambda: {"a": [1, None]})})
-    assert (answers, late) == ({"well": {"a": [1, None]}}, {"hangs": 0.5})
+    answers, late, failed = at_once.ask({"hangs": (0.5, hang), "well": (5.0, lambda: {"a": [1, None]})})
+    assert (answers, late, failed) == ({"well": {"a": [1, None]}}, {"hangs": 0.5}, {})
     assert time.monotonic() - began < 2
     until(lambda: not alive(marker), 5, "the end of what it started")
 
@@ -46,15 +46,35 @@ def test_what_is_left_behind_does_not_keep_us():
         return 7
 
     began = time.monotonic()
-    assert at_once.ask({"leaves": (10.0, leave)}) == ({"leaves": 7}, {})
+    assert at_once.ask({"leaves": (10.0, leave)}) == ({"leaves": 7}, {}, {})
     assert time.monotonic() - began < 5
 
 
 def test_a_question_that_fails():
     with pytest.raises(RuntimeError, match=r"the question bad failed: (.|\n)*ZeroDivisionError"):
         at_once.ask({"bad": (5.0, lambda: 1 // 0), "slow": (5.0, lambda: time.sleep(60))})
-    with pytest.raises(RuntimeError, match="the question dies failed: it was killed"):
-        at_once.ask({"dies": (5.0, lambda: os.kill(os.getpid(), 9))})
+    with pytest.raises(RuntimeError, match="the question ends failed: it ended without an answer"):
+        at_once.ask({"ends": (5.0, lambda: os._exit(3))})
+
+
+def test_what_the_system_refuses_fails_alone():
+    def refused() -> None:
+        raise OSError(5, "Input/output error", "/there")
+
+    def full() -> None:
+        raise MemoryError
+
+    questions = {"refused": refused, "full": full, "well": lambda: 1}
+    for number in (9, 15):
+        questions[f"killed by {number}"] = lambda number=number: os.kill(os.getpid(), number)
+    answers, late, failed = at_once.ask({name: (5.0, question) for name, question in questions.items()})
+    assert (answers, late) == ({"well": 1}, {})
+    assert failed == {
+        "refused": "[Errno 5] Input/output error: '/there'",
+        "full": "memory ran out",
+        "killed by 9": "it was killed, as the system does when memory runs out",
+        "killed by 15": "it was killed by signal 15",
+    }
 
 
 def test_where_children_are_not_waited_for():
@@ -62,7 +82,7 @@ def test_where_children_are_not_waited_for():
     program = "from jig.runner import at_once; print(at_once.ask({'a': (5.0, lambda: 1)}))"
     script = f'import signal, os, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.executable, [sys.executable, "-c", "{program}"])'
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, env=_environ())
-    assert (done.stdout, done.returncode) == ("({'a': 1}, {})\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("({'a': 1}, {}, {})\n", 0), done.stderr
 
 
 def _environ() -> "dict[str, str]":

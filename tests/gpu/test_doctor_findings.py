@@ -308,3 +308,11 @@ def test_what_counts_for_whom():
     assert run_starts(only) and not gpu_run_works(only)
     assert not run_starts([Finding("disk", "full", BAD)])
     assert gpu_run_works([Finding("clock", "wrong", WARN)])
+
+
+def test_what_could_not_be_asked():
+    found = findings({"failed": {"look": "no", "virtual": "never", "engine": "told with the engine"}}, PLAIN)
+    assert found == [
+        Finding("NVIDIA driver", "could not be asked: no", BAD, only_gpu=True),
+        Finding("virtual", "could not be asked: never", WARN),
+    ]

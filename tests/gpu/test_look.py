@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from jig.runner.gpu import look as looks
 from jig.runner.gpu.look import look, owner
 from tests.conftest import alive, environ, until
 from tests.engines.gpu.driver import UUIDS
@@ -128,6 +129,25 @@ def test_a_driver_that_hangs(driver_here, call):
     assert found["error"] == "the NVIDIA driver does not answer within 0.5 s" and "restart" in found["hint"]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_while_the_last_child_hangs_in_the_kernel_no_other_is_made(driver_here, monkeypatch):
+    """KILL does not end such a one: here it is not sent."""
+    killed = []
+    monkeypatch.setattr(looks, "kill", killed.append)
+    monkeypatch.setattr(looks, "END_S", 0.05)
+    driver_here.set_driver(hang=["nvmlInit"])
+    found = look(0.3)
+    (child,) = killed
+    driver_here.set_driver(hang=None)
+    os.kill(child, signal.SIGSTOP)
+    began = time.monotonic()
+    assert look(20.0) == look(20.0) == found and time.monotonic() - began < 5
+    assert found["error"] == "the NVIDIA driver does not answer within 0.3 s"
+    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text().split() == [str(child)]
+    os.kill(child, signal.SIGKILL)
+    until(lambda: look()["error"] == "", what="an answer")
+    assert killed == [child]
 
 
 LOOK = "import sys; from jig.runner.gpu.look import look; lock = open(sys.argv[2], 'w'); look(60)"

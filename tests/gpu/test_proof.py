@@ -25,10 +25,11 @@ def gpu(uuid="GPU-a", busy=0, memory=100 * MIB, ours=None, others=0, energy_j=No
     }
 
 
-def proof(*samples, devices=(A,), is_blind=False, dt_s=1.0):
+def proof(*samples, devices=(A,), is_blind=False, dt_s=1.0, processes=1):
     proof = Proof(devices, is_blind)
     for number, gpus in enumerate(samples):
-        proof.add({"time": float(number), "cpu_s": number * 0.5, "memory_bytes": 10 - number, "gpus": gpus}, dt_s)
+        told = {"time": float(number), "cpu_s": number * 0.5, "memory_bytes": 10 - number, "processes": processes}
+        proof.add({**told, "gpus": gpus}, dt_s)
     return proof.value()
 
 
@@ -73,9 +74,11 @@ def test_a_run_that_trains():
         ("beside others, not told whose work it is", "used", True, 90.0, 0.0),
         ("how busy it is is not told", "unknown", False, None, 0.0),
         ("hidden, and no more memory than before", "not used", True, None, 2.0),
+        ("hidden, at work, and no more memory than before", "unknown", True, None, 0.0),
         ("hidden, with memory", "idle", True, 0.0, 2.0),
         ("hidden, at work", "used", True, 60.0, 0.0),
-        ("lost", "unknown", False, None, 2.0),
+        ("hidden, a little at work", "unknown", True, 5.0, 0.0),
+        ("lost", "unknown", False, None, 0.0),
     ],
 )
 def test_verdicts(what, verdict, shared, peak_percent, idle_s):
@@ -89,9 +92,11 @@ def test_verdicts(what, verdict, shared, peak_percent, idle_s):
         "works beside others": gpu(busy=90, ours=(300 * MIB, 30.0), others=1),
         "beside others, not told whose work it is": gpu(busy=90, ours=(300 * MIB, None), others=1),
         "how busy it is is not told": gpu(busy=None, ours=(300 * MIB, None)),
-        "hidden, and no more memory than before": gpu(busy=60, memory=130 * MIB, others=None),
+        "hidden, and no more memory than before": gpu(memory=130 * MIB, others=None),
+        "hidden, at work, and no more memory than before": gpu(busy=60, memory=130 * MIB, others=None),
         "hidden, with memory": gpu(memory=400 * MIB, others=None),
         "hidden, at work": gpu(busy=60, memory=400 * MIB, others=None),
+        "hidden, a little at work": gpu(busy=5, memory=400 * MIB, others=None),
         "lost": gpu(busy=None, memory=None, others=None),
     }[what]
     value = proof([said], [said])
@@ -140,6 +145,54 @@ def test_idle_counts_from_the_last_work_on_any_device():
     assert proof([rest, gpu("GPU-b")], [rest, {**work, "uuid": "GPU-b"}], devices=(A, B))["idle_s"] == 0.0
 
 
+LOST = gpu(busy=None, memory=None, others=None)
+
+
+def test_a_device_that_does_not_answer_is_not_idle():
+    work, rest = gpu(busy=80, ours=(MIB, 80.0)), gpu(ours=(MIB, 0.0))
+    value = proof([work], [rest], *[[LOST]] * 1800)
+    assert (value["verdict"], value["idle_s"]) == ("used", 1.0)
+    assert proof([work], [LOST], [rest], [rest])["idle_s"] == 2.0  # it goes on when it answers again
+    other = gpu("GPU-b")
+    assert proof([work, other], [rest, other], [LOST, other], [other], devices=(A, B))["idle_s"] == 1.0
+    assert proof([LOST, {**work, "uuid": "GPU-b"}], devices=(A, B))["idle_s"] == 0.0
+
+
+def test_hidden_work_that_may_have_been_the_runs_stays_in_doubt():
+    quiet, works = (gpu(busy=busy, memory=130 * MIB, others=None) for busy in (0, 60))
+    value = proof([quiet], [works], [quiet])
+    assert (value["verdict"], value["idle_s"]) == ("unknown", 1.0)
+    fill, held = (gpu(busy=busy, memory=400 * MIB, others=None) for busy in (15, 0))
+    assert proof([fill], [held], [held])["verdict"] == "idle"  # as where processes are told
+
+
+def test_what_others_gave_back_is_not_what_the_run_takes_less():
+    left, ours = gpu(memory=10 * MIB, others=None), gpu(busy=60, memory=100 * MIB, others=None)
+    assert proof([ours])["verdict"] == "unknown"  # no more than before
+    value = proof([left], [ours], [ours])
+    assert (value["verdict"], value["peak_memory_bytes"]) == ("used", 90 * MIB)
+
+
+def test_a_late_sample_does_not_count_for_all_that_passed():
+    rest, work = gpu(ours=(MIB, 0.0)), gpu(busy=50, ours=(MIB, 50.0))
+    assert proof([rest], dt_s=1800.0)["idle_s"] == 3.0
+    value = proof([work], [work], dt_s=1800.0)
+    assert (value["gpu_s"], value["busy_s"]) == (4.5, 2.25)
+    slow = Proof([A], every_s=60.0)
+    slow.add({"cpu_s": None, "memory_bytes": None, "processes": 1, "gpus": [rest]}, 100.0)
+    assert slow.value()["idle_s"] == 100.0
+    slow.every_s = 1.0
+    slow.add({"cpu_s": None, "memory_bytes": None, "processes": 1, "gpus": [rest]}, 100.0)
+    assert slow.value()["idle_s"] == 103.0
+
+
+def test_a_run_that_was_over_before_the_first_look():
+    assert proof([gpu()], processes=0)["verdict"] == "unknown"
+    assert proof([gpu(ours=(0, 40.0))], processes=0)["verdict"] == "used"  # the driver still tells of its last work
+    assert proof([gpu()], processes=None)["verdict"] == "not used"  # the system does not tell
+    assert proof([], devices=(), processes=0)["verdict"] == "no gpu"
+
+
 PERCENTS = st.none() | st.floats(0, 100)
 BYTES = st.none() | st.integers(0, 80 << 30)
 OURS = st.none() | st.tuples(BYTES, PERCENTS)
@@ -154,8 +207,13 @@ def samples(draw):
             for uuid in ("GPU-a", "GPU-b")
             if draw(st.booleans())
         ]
-        sample = {"time": 0.0, "cpu_s": draw(PERCENTS), "memory_bytes": draw(BYTES), "gpus": gpus}
-        found.append((sample, draw(st.floats(0, 100))))
+        sample = {
+            "time": 0.0,
+            "cpu_s": draw(PERCENTS),
+            "memory_bytes": draw(BYTES),
+            "processes": draw(st.integers(0, 2)),
+        }
+        found.append(({**sample, "gpus": gpus}, draw(st.floats(0, 100))))
     return found
 
 

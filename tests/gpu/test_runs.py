@@ -1,10 +1,14 @@
 """Runs on a machine with a driver: what is told before, during and after; required devices; the idle policy."""
 
+import json
 import os
+import subprocess
+import sys
 import time
 
 import pytest
 
+import jig
 from jig.runner import events
 from jig.runner.folder import Home
 from tests.conftest import until
@@ -158,9 +162,8 @@ def test_two_that_want_all_run_one_after_the_other(project, driver_here, cli, ji
     assert first in the("waiting", past(jig_home, second))["reason"]
     assert '"Queued"' in cli("status", second, "-o", "json").out
     until(lambda: past(jig_home, second)[-1]["event"] in events.FINAL, timeout=60)
-    ended = past(jig_home, first)[-1]["time"]
     assert [event["event"] for event in past(jig_home, second)][-1] == "completed"
-    assert the("leased", past(jig_home, second))["time"] >= ended
+    assert the("leased", past(jig_home, second))["time"] >= the("running", past(jig_home, first))["time"] + 2
 
 
 def test_a_waiting_run_is_canceled(project, driver_here, cli, jig_home):
@@ -213,3 +216,65 @@ def test_no_driver_is_in_the_record(project, cli, jig_home):
     said = cli("submit", "-c", "local", "train.py")
     assert the("gpu", past(jig_home, said.run_id))["look"]["error"] == "there is no NVIDIA driver on this machine"
     assert "GPU" not in said.out
+
+
+def test_a_library_may_use_what_no_file_names(project, driver_here, cli):
+    """The file names a framework that cannot, and another one that is installed can."""
+    write_torch(project, count=1)
+    project.write("tensorflow/__init__.py", "raise ImportError('broken')\n")
+    project.runconfig("local", RequireGpu=True)
+    project.write("train.py", "try:\n    import tensorflow\nexcept ImportError:\n    print('trains')\n")
+    assert "trains\n" in cli("submit", "-c", "local", "train.py").out
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_files_that_cannot_be_read_say_nothing(project, tmp_path, kind):
+    """Links that lead nowhere, as editors leave them, and pipes that nobody writes to."""
+    (tmp_path / "train.py").write_text("import torch\n")
+    write_torch(project, count=1, folder="../")
+    if kind == "link":
+        os.symlink("nowhere", tmp_path / "lock.py")
+    else:
+        os.mkfifo(tmp_path / "pipe.py")
+    script = os.path.join(os.path.dirname(jig.__file__), "script", "jig_gpu.py")
+    done = subprocess.run(
+        [sys.executable, script, "ask", str(tmp_path)], stdin=subprocess.DEVNULL, capture_output=True, timeout=30
+    )
+    answer = json.loads(done.stdout.decode().rpartition("jig-gpu:")[2])
+    assert answer == {"torch": {"version": "2.4.0", "built": "12.4", "devices": 1, "error": ""}}
+
+
+def test_a_script_that_fails_is_not_accused(project, driver_here, cli, jig_home):
+    write_torch(project, count=1)
+    project.runconfig("local", Gpus=1)
+    project.write("train.py", "import time\ntime.sleep(0.5)\nraise SystemExit(2)\n")
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 2
+    assert "cause" not in past(jig_home, said.run_id)[-1]
+    assert "NO GPU" not in said.out
+
+
+def test_one_that_idles_is_told(project, driver_here, cli, jig_home):
+    project.runconfig("local", Gpus=1)
+    project.write("train.py", ON.format(place=str(driver_here.device(0)), busy=0) + WAIT.format(seconds=1.5))
+    said = cli("submit", "-c", "local", "train.py")
+    assert past(jig_home, said.run_id)[-1]["proof"]["verdict"] == "idle"
+    assert "THE GPU DID NOTHING" in said.out
+
+
+def test_a_pipe_in_the_place_of_a_refusal_hangs_nobody(project, driver_here, cli, jig_home):
+    write_torch(project, count=1)
+    project.runconfig("local", RequireGpu=True)
+    place = "os.path.join(os.environ['JIG_RUN_DIR'], 'gpu-refused.json')"
+    project.write("train.py", f"import os\nos.mkfifo({place})\nraise SystemExit(93)\n")
+    said = cli("submit", "-c", "local", "train.py")
+    assert (said.code, past(jig_home, said.run_id)[-1]["reason"]) == (93, "exited")
+
+
+def test_the_report_comes_without_sampling_too(project, driver_here, cli, jig_home):
+    project.runconfig("local", GpuSampling=0)
+    project.write("train.py", "import time\ntime.sleep(0.5)\n")
+    said = cli("submit", "-c", "local", "train.py")
+    found = past(jig_home, said.run_id)
+    assert len(the("gpu", found)["look"]["devices"]) == 2
+    assert not os.path.exists(Home(str(jig_home)).run(said.run_id).path + "/system.jsonl")

@@ -1,6 +1,7 @@
 """The sampler of a run: a child of its own, with a pretended driver and real processes."""
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -178,7 +179,7 @@ def test_a_run_that_is_over_before_anything_was_heard(driver_here, make, start):
     guard.end()
     proof = heard.finish()
     assert [list(message) for message in heard.said] == [["report"], ["proof"]]
-    assert (proof["verdict"], proof["samples"]) == ("not used", 1)
+    assert (proof["verdict"], proof["samples"]) == ("unknown", 1)
 
 
 def test_others_hidden_processes_and_memory_that_is_not_told(driver_here, make, start):
@@ -242,6 +243,25 @@ def test_a_driver_that_hangs_from_the_start(driver_here, make, start, monkeypatc
     assert heard.finish(0.3) is None and time.monotonic() - before < 10
     assert len(heard.all("error")) == 1
     assert not os.path.exists(f"/proc/{heard.sampler.pid}")
+
+
+@pytest.mark.parametrize(
+    ("has_driver", "hangs", "late"),
+    [
+        (True, sampler.HANGS, sampler.LATE),
+        (False, *["the process that watches the run does not answer"] * 2),
+    ],
+)
+def test_only_a_driver_that_is_there_is_blamed(monkeypatch, make, start, has_driver, hangs, late):
+    monkeypatch.setattr("jig.runner.environment.has_nvidia", lambda: has_driver)
+    monkeypatch.setattr(sampler, "ANSWER_S", 0.1)
+    monkeypatch.setattr(sampling.Sampling, "run", lambda *_: time.sleep(60))
+    heard = start(make())
+    assert heard.report()["error"] == hangs and ("driver" in heard.report()["hint"] + hangs) is has_driver
+    assert heard.all("error") == [hangs]
+    monkeypatch.setattr(sampler, "ANSWER_S", 60.0)
+    heard = start(make())
+    assert heard.finish(0.1) is None and heard.all("error") == [late]
 
 
 def test_a_driver_that_hangs_and_goes_on(driver_here, make, start, monkeypatch):
@@ -330,6 +350,32 @@ def test_a_full_disk_leaves_lines_out_whole(make, start, small_disk, folder):
     filler.unlink()
     heard.next(3)
     assert heard.finish()["samples"] > samples and lines(folder)[-1]["time"] > time.time() - 5
+
+
+def test_lines_that_cannot_be_written_are_told_once_and_samples_go_on(make, start, folder):
+    place = f"{folder.path}/system.jsonl"
+    os.mkdir(place)
+    heard = start(make())
+    heard.next(4)
+    assert heard.all("note") == [f"no more samples are kept in {place}: Is a directory"]
+    assert heard.finish()["samples"] >= 4 and heard.all("error") == [] and len(heard.all("note")) == 1
+
+
+@pytest.mark.parametrize("call", ["open", "fstat", "write", "ftruncate"])
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EIO, errno.ESTALE, errno.EFBIG, errno.EACCES])
+def test_each_way_in_which_a_line_fails(monkeypatch, tmp_path, call, code):
+    def fail(*_):
+        raise OSError(code, os.strerror(code))
+
+    place = tmp_path / "system.jsonl"
+    lines = sampling.Lines(str(place))
+    monkeypatch.setattr(os, call, fail)
+    if call == "ftruncate":
+        monkeypatch.setattr(os, "write", lambda *_: 1)
+    told = [lines.write({"time": 1}) for _ in range(3)]
+    monkeypatch.undo()
+    assert told == [f"no more samples are kept in {place}: {os.strerror(code)}", "", ""]
+    assert lines.write({"time": 2}) == "" and (not place.exists() or place.read_bytes() == b"")
 
 
 def test_samples_that_cost_much_are_taken_less_often(make, start, monkeypatch):

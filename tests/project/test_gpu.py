@@ -41,18 +41,32 @@ def test_how_long_idle(project, written, warn_s, stop_s):
 def test_a_time_has_a_unit(faults, text):
     ((line, key, message, fix),) = faults("x.runconfig", f"IdleGpu:\n  warn: {text}\n")
     assert (line, key) == (2, "IdleGpu.warn")
-    assert message == f"`warn` must be a time with its unit, more than 0 and up to 720h, but found {text!r}"
+    assert message == f"`warn` must be a time with its unit (s, m or h), more than 0 and up to 720h, but found {text!r}"
     other = "write `warn: 90s` for seconds, `warn: 90m` for minutes, `warn: 90h` for hours"
     assert fix == (other if text == "90" else "write, for example, `warn: 90s`, `warn: 2m` or `warn: 1h`")
 
 
 EXAMPLE = "write, for example, `IdleGpu: {warn: 2m, stop: 30m}`"
+SHARED = (
+    "`SharedGpu: true` does nothing without `Gpus`, which says how many the run leases",
+    "write `Gpus: 1` too, or remove `SharedGpu`",
+)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("IdleGpu: 2m", (1, "IdleGpu", "`IdleGpu` must hold `warn`, `stop` or both", EXAMPLE)),
+        (
+            "IdleGpu: 30m",
+            (
+                1,
+                "IdleGpu",
+                "`IdleGpu` must hold `warn`, `stop` or both",
+                "write `IdleGpu: {stop: 30m}` to end the run then, `IdleGpu: {warn: 30m}` to be told",
+            ),
+        ),
+        ("IdleGpu: 30", (1, "IdleGpu", "`IdleGpu` must hold `warn`, `stop` or both", EXAMPLE)),
+        ("IdleGpu: ''", (1, "IdleGpu", "`IdleGpu` must hold `warn`, `stop` or both", EXAMPLE)),
         ("IdleGpu: [2m]", (1, "IdleGpu", "`IdleGpu` must hold `warn`, `stop` or both", EXAMPLE)),
         ("IdleGpu: {}", (1, "IdleGpu", "`IdleGpu` holds nothing", EXAMPLE)),
         (
@@ -83,8 +97,15 @@ EXAMPLE = "write, for example, `IdleGpu: {warn: 2m, stop: 30m}`"
         ),
         (
             "Gpus: two",
-            (1, "Gpus", "`Gpus` must be how many GPUs a run wants, but found 'two'", "write, for example, `Gpus: 1`"),
+            (
+                1,
+                "Gpus",
+                "`Gpus` must be how many GPUs a run wants, a whole number, 0 or more and up to 999, but found 'two'",
+                "write, for example, `Gpus: 1`",
+            ),
         ),
+        ("SharedGpu: true", (1, "SharedGpu", *SHARED)),
+        ("Gpus: 0\nSharedGpu: true", (2, "SharedGpu", *SHARED)),
         (
             "RequireGPU: true",
             (1, "RequireGPU", "`RequireGPU` is not a key of a .runconfig file", "did you mean `RequireGpu`?"),

@@ -130,7 +130,8 @@ def test_nothing_there_at_all(project):
         project({}).run_config("local")
     assert (caught.value.message, caught.value.hint) == (
         "there is no run configuration `local`; this project has none",
-        "it would be the file aml_config/local.runconfig",
+        "it would be the file aml_config/local.runconfig; "
+        "`jig computetarget attach remote -n local -a HOST -u USER` writes it for a machine over SSH",
     )
 
 

@@ -58,7 +58,7 @@ def test_what_is_found_there_is_told(host, project, cli):
     assert re.fullmatch(r"box1 \(linux x86_64\), Python 3\.\d+\.\d+", told["ok   machine"])
     assert told["note NVIDIA driver"] == "it is installed on this machine, and not loaded", "no GPU was asked for"
     assert told["     fix"].startswith("`sudo modprobe nvidia` there loads it")
-    assert told["ok   docker"] == "absent: this target runs no containers"
+    assert told["ok   docker"] == "not needed: this target runs no containers"
     assert told["ok   disk"].endswith(" free for /home/ada/.jig")
     assert cli("computetarget", "list", "-o", "json").json() == ["box", "local"]
     again = cli("computetarget", "check", "box")

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from jig.cli.grammar import Command, Option
+from jig.cli.grammar import LISTING, OUTPUTS, Command, Option
 from jig.cli.options import CONFIG
 
 TYPE_CHECKING = False
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jig.cli.grammar import Args
     from jig.doctor import Finding, Subject
+    from jig.errors import ProjectError
     from jig.machines import Machine
     from jig.project import ComputeTarget, Project, RunConfig
 
@@ -30,24 +31,29 @@ def doctor(args: Args) -> int:
     from jig.doctor import gpu_run_works
     from jig.errors import JigError
 
-    preflight = Preflight(*_chosen(args.text("config")))
-    if sys.platform == "win32" and preflight.target.address is None:
+    project, config, target, faults = _chosen(args.text("config"))
+    preflight = Preflight(project, config, target)
+    if sys.platform == "win32" and target.address is None:
         raise JigError(
             "this version of jig does not run scripts on Windows itself", "name a machine:  jig doctor -c NAME"
         )
-    found = preflight.findings(machines.for_target(preflight.target))
+    found = faults + preflight.findings(machines.for_target(target))
     works = gpu_run_works(found)
-    if args.output is not None or args.query is not None:
-        show([finding._asdict() for finding in found], output=args.output, query=args.query)
+    output, query = args.text("output"), args.text("query")
+    if output is not None or query is not None:
+        show([finding._asdict() for finding in found], output=output, query=query)
     else:
         report(found, wants_gpu=True)
         print(verdict(found))
     return 0 if works else 1
 
 
-def _chosen(name: str | None) -> tuple[Project | None, RunConfig | None, ComputeTarget]:
-    """The run configuration that is meant: the one that was named, else `local`; this computer where there is none."""
-    from jig.errors import UsageError
+def _chosen(name: str | None) -> tuple[Project | None, RunConfig | None, ComputeTarget, list[Finding]]:
+    """The run configuration that is meant: the one that was named, else `local`; this computer where there is none.
+
+    One with faults cannot say where it runs: the target of the same name is taken, else this computer.
+    """
+    from jig.errors import ProjectError, UsageError
     from jig.project import ComputeTarget, Project
 
     try:
@@ -55,12 +61,26 @@ def _chosen(name: str | None) -> tuple[Project | None, RunConfig | None, Compute
     except UsageError:
         if name is not None:
             raise
-        return None, None, ComputeTarget(DEFAULT, DEFAULT)
+        return None, None, ComputeTarget(DEFAULT, DEFAULT), []
     name = (name or DEFAULT).removesuffix(".runconfig")
     if name == DEFAULT and name not in project.run_config_names():
-        return project, None, ComputeTarget(DEFAULT, DEFAULT)
-    config = project.run_config(name)
-    return project, config, project.compute_target(config.target, to_run=True)
+        return project, None, ComputeTarget(DEFAULT, DEFAULT), []
+    try:
+        config = project.run_config(name)
+    except ProjectError as error:
+        known = name in project.target_names()
+        target = project.compute_target(name, to_run=True) if known else ComputeTarget(DEFAULT, DEFAULT)
+        return project, None, target, list(_of_faults(error))
+    return project, config, project.compute_target(config.target, to_run=True), []
+
+
+def _of_faults(error: ProjectError) -> Iterator[Finding]:
+    """Faults in the project's files, as findings like others."""
+    from jig.doctor import BAD, Finding
+
+    for fault in error.faults:
+        place = f"{fault.file}:{fault.line}" if fault.line else fault.file
+        yield Finding(place, fault.message, BAD, fault.fix)
 
 
 class Preflight:
@@ -118,9 +138,7 @@ class Preflight:
             elif not self.target.managed:
                 self.environment = {"kind": "user", "python": self.target.python_location}
         except ProjectError as error:
-            for fault in error.faults:
-                place = f"{fault.file}:{fault.line}" if fault.line else fault.file
-                self.faults.append(Finding(place, fault.message, BAD, fault.fix))
+            self.faults += _of_faults(error)
         except PackagesError as error:
             self.faults.append(Finding("environment", error.message, BAD, error.hint))
 
@@ -150,7 +168,8 @@ def _hidden(config: RunConfig | None) -> Iterator[Finding]:
         return
     place = f"aml_config/{config.name}.runconfig"
     if config.gpus == 0:
-        yield Finding("Gpus", f"{place} says `Gpus: 0`, which hides every GPU", BAD, "write `Gpus: 1`", only_gpu=True)
+        fix = "remove the line (the run then sees every GPU), or write the number that it wants"
+        yield Finding("Gpus", f"{place} says `Gpus: 0`, which hides every GPU", BAD, fix, only_gpu=True)
     visible = dict(config.environment_variables).get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.strip() in ("", "-1"):
         found = f"{place} sets it to {visible!r}, which hides every GPU"
@@ -204,8 +223,14 @@ COMMAND = Command(
             "NAME",
             complete="runconfig",
         ),
+        Option(
+            ("-o", "--output"),
+            "output",
+            "Write the findings in this form, for a program; lines to read, when neither it nor --query is given.",
+            choices=OUTPUTS,
+        ),
+        *LISTING[1:],  # --query
     ),
     (),
     ("jig doctor", "jig doctor -c my_dsvm", "jig doctor -c my_dsvm -o json"),
-    listing=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.cli.grammar import Command, Option
+from jig.cli.grammar import LISTING, OUTPUTS, Command, Option
 from jig.cli.options import CONFIG
 
 TYPE_CHECKING = False
@@ -22,18 +22,23 @@ EVERY_S = 2.0
 def gpu(args: Args) -> int:
     """Tell what the GPUs do, once or until Ctrl-C."""
     from jig.cli.show import show
+    from jig.cli.terminal import printable
     from jig.errors import UsageError
 
-    machine = _machine(args.text("config"))
-    if args.output or args.query:
+    config, output, query = args.text("config"), args.text("output"), args.text("query")
+    machine = _machine(config)
+    if output or query:
         if args.flag("watch"):
             raise UsageError("--watch draws for a person, and -o writes for a program", "leave one of them out")
         found = machine.ask("gpu")
-        show({**found["look"], "holders": found["holders"]}, output=args.output, query=args.query)
+        show({**found["look"], "holders": found["holders"]}, output=output, query=query)
         return 0
     if args.flag("watch"):
-        return _watch(machine)
-    _write(text(machine.ask("gpu")))
+        return _watch(machine, config)
+    found = machine.ask("gpu")
+    _write(text(found, config))
+    if found.get("trouble"):
+        print(f"warning: who has leases cannot be told: {printable(found['trouble'])}", file=sys.stderr)
     return 0
 
 
@@ -49,18 +54,22 @@ def _machine(config: str | None) -> Machine:
     return machines.for_target(project.compute_target(project.run_config(config.removesuffix(".runconfig")).target))
 
 
-def _watch(machine: Machine) -> int:
-    """The same again and again; Ctrl-C is how it is meant to end."""
+def _watch(machine: Machine, config: str | None) -> int:
+    """The same again and again; Ctrl-C is how it is meant to end. Without a driver there is nothing to watch."""
     import time
 
+    from jig.cli import gpu_text
     from jig.cli.terminal import is_terminal
 
     drawn = is_terminal(sys.stdout)
     try:
         while True:
-            lines = text(machine.ask("gpu"))
+            found = machine.ask("gpu")
+            lines = text(found, config)
             head = f"{machine.name} at {time.strftime('%H:%M:%S')}"
             _write([head, *lines] if drawn else [head, *lines, ""], "\x1b[H\x1b[J" if drawn else "")
+            if not gpu_text.has_driver(found["look"]):
+                return 0
             time.sleep(EVERY_S)
     except KeyboardInterrupt:
         return 0
@@ -73,13 +82,16 @@ def _write(lines: list[str], before: str = "") -> None:
     sys.stdout.flush()
 
 
-def text(found: Mapping[str, Any]) -> list[str]:
+def text(found: Mapping[str, Any], config: str | None = None) -> list[str]:
     """The answer of a machine as lines to read."""
     from jig.cli import gpu_text
 
     look, holders, now = found["look"], found["holders"], found["time"]
     if not look["devices"]:
         lines = gpu_text.nothing(look)
+        if not gpu_text.has_driver(look):
+            doctor = "jig doctor" + (f" -c {config}" if config else "")
+            lines.append(f"fix: {look['hint']}; `{doctor}` tells more")
     else:
         lines = [f"driver {look['driver']}" + (f", CUDA {look['cuda']}" if look.get("cuda") else "")]
         for device in look["devices"]:
@@ -147,8 +159,14 @@ COMMAND = Command(
             complete="runconfig",
         ),
         Option(("--watch",), "watch", "Look again every two seconds, until Ctrl-C."),
+        Option(
+            ("-o", "--output"),
+            "output",
+            "Write what was found in this form, for a program; lines to read, when neither it nor --query is given.",
+            choices=OUTPUTS,
+        ),
+        *LISTING[1:],  # --query
     ),
     (),
     ("jig gpu", "jig gpu -c my_dsvm --watch", "jig gpu -o json"),
-    listing=True,
 )

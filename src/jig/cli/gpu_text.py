@@ -103,7 +103,7 @@ def verdict(proof: Mapping[str, Any] | None) -> str:
     if proof is None or word in (None, "no gpu"):
         return ""
     if word == "unknown":
-        return "unknown: the driver did not tell"
+        return "unknown: the driver did not tell, or the run was over too soon"
     parts = []
     if word != "not used":
         parts = [f"{_short(proof.get('gpu_s'))} GPU s, {_short(proof.get('busy_s'))} s busy"]

@@ -54,7 +54,7 @@ def findings(facts: dict[str, Any], subject: Subject) -> list[Finding]:
     from jig.doctor.frameworks import findings as of_frameworks
     from jig.doctor.machine import about, room
 
-    found = [*about(facts, subject), *of_devices(facts), *of_frameworks(facts, subject)]
+    found = [*about(facts, subject), *of_devices(facts, subject), *of_frameworks(facts, subject)]
     return [*found, *of_containers(facts, subject), *room(facts, subject)]
 
 
@@ -66,7 +66,7 @@ def cheap(facts: dict[str, Any], subject: Subject) -> list[Finding]:
     from jig.doctor.devices import findings as of_devices
     from jig.doctor.frameworks import findings as of_frameworks
 
-    return [found for found in (*of_devices(facts), *of_frameworks(facts, subject)) if found.status != OK]
+    return [found for found in (*of_devices(facts, subject), *of_frameworks(facts, subject)) if found.status != OK]
 
 
 def gpu_run_works(found: Iterable[Finding]) -> bool:

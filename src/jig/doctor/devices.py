@@ -10,16 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from jig.doctor import Subject
+
 FULL_BELOW = 0.1  # of its memory: less is left for a run than it needs to begin
 INSTALL = (
     "install the driver there (Ubuntu: `sudo ubuntu-drivers install`, Debian: `sudo apt-get install nvidia-driver`), "
     "then restart the machine"
 )
-ELSEWHERE = "run it on a machine that has one: `jig computetarget attach remote -n NAME -a HOST -u USER`"
+ELSEWHERE = "run it on a machine that has one: `jig computetarget attach {} -n NAME -a HOST -u USER{}`"
 HUNG = "`sudo dmesg | grep -i nvrm` on the machine says more; restarting the machine ends it"
 
 
-def findings(facts: dict[str, Any]) -> Iterator[Finding]:
+def findings(facts: dict[str, Any], subject: Subject) -> Iterator[Finding]:
     """The driver, then each device, then who may open them."""
     late = facts.get("late", {}).get("look")
     if late is not None:
@@ -28,7 +30,7 @@ def findings(facts: dict[str, Any]) -> Iterator[Finding]:
     if look is None:
         return
     if not look["driver"] and not look["devices"] and not facts.get("nodes"):
-        yield _none(facts.get("without_driver") or {})
+        yield _none(facts.get("without_driver") or {}, subject)
         return
     yield from _driver(look)
     for device in look["devices"]:
@@ -41,13 +43,14 @@ def _bad(what: str, found: str, fix: str) -> Finding:
     return Finding(what, found, BAD, fix, only_gpu=True)
 
 
-def _none(without: dict[str, Any]) -> Finding:
+def _none(without: dict[str, Any], subject: Subject) -> Finding:
     """Why there is no driver at work: it is installed and not loaded, not installed, or of no use."""
     if without.get("smi"):
         fix = "`sudo modprobe nvidia` there loads it, or says why not; after an update, restart the machine"
         return _bad("NVIDIA driver", "it is installed on this machine, and not loaded", fix)
     if without.get("card") is False:
-        return _bad("GPU", "this machine has no NVIDIA GPU", ELSEWHERE)
+        kind = ("remotedocker", " --gpu") if subject.in_container else ("remote", "")
+        return _bad("GPU", "this machine has no NVIDIA GPU", ELSEWHERE.format(*kind))
     card = "it has an NVIDIA GPU, and no driver for it" if without.get("card") else "this machine has none"
     return _bad("NVIDIA driver", card, INSTALL)
 

@@ -21,6 +21,13 @@ GPU_IMAGE_BYTES = 10_000_000_000
 GPU_IMAGES = ("cuda", "pytorch", "tensorflow", "gpu", "nvcr.io")
 SHARED_BYTES = 1 << 30
 SKEW_S = 10.0
+ASKED = {
+    "look": "NVIDIA driver",
+    "nodes": "device files",
+    "packages": "python",
+    "logout": "runs",
+    "shared_memory_bytes": "shared memory",
+}
 LOGOUT = {
     "survive": "go on after logout",
     "scope": "go on after logout, in a scope of their own",
@@ -48,7 +55,8 @@ def about(facts: dict[str, Any], subject: Subject) -> Iterator[Finding]:
 
 
 def room(facts: dict[str, Any], subject: Subject) -> Iterator[Finding]:
-    """Disks and shared memory, the clock, and what a logout does."""
+    """Disks and shared memory, the clock, what a logout does, and what could not be asked."""
+    yield from _failed(facts)
     missing = _missing_bytes(facts, subject)
     yield from _disk(facts, KEEP_BYTES + (0 if subject.in_container else missing))
     if "engine" in facts:
@@ -60,6 +68,14 @@ def room(facts: dict[str, Any], subject: Subject) -> Iterator[Finding]:
         yield Finding("runs", LOGOUT["killed"], WARN, fix)
     elif "logout" in facts:
         yield Finding("runs", LOGOUT[facts["logout"]])
+
+
+def _failed(facts: dict[str, Any]) -> Iterator[Finding]:
+    """What the machine would not let be asked; of the engine, its own findings tell."""
+    for name, reason in facts.get("failed", {}).items():
+        if name != "engine":
+            status = BAD if name == "look" else WARN
+            yield Finding(ASKED.get(name, name), f"could not be asked: {reason}", status, only_gpu=name == "look")
 
 
 def _missing_bytes(facts: dict[str, Any], subject: Subject) -> int:

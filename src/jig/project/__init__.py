@@ -50,7 +50,7 @@ class Project(Value):
             if above == root:
                 raise UsageError(
                     f"neither {folder} nor a folder above it is a project: none has `{names.FOLDER}/`",
-                    "`jig project create --path DIR` makes a project; `--project DIR` names one elsewhere",
+                    "`jig project create --path DIR` makes a project; or go into the folder of one",
                 )
             root = above
         run_dir = os.environ.get("JIG_RUN_DIR")

@@ -15,6 +15,7 @@ SHORTEST_SAMPLING_S, LONGEST_SAMPLING_S = 0.1, 60.0
 LONGEST_IDLE_S = 30 * 86400.0
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+EXAMPLE = "IdleGpu: {warn: 2m, stop: 30m}"
 
 
 def read(section: Section) -> dict[str, Any]:
@@ -34,6 +35,10 @@ def read(section: Section) -> dict[str, Any]:
             "`GpuSampling: 0` looks at no GPU, and `IdleGpu` must know when it is idle",
             "remove one of the two",
         )
+    shared = bool(section.flag("SharedGpu"))
+    if shared and not gpus and (gpus == 0 or section.value("Gpus") is None):
+        message = "`SharedGpu: true` does nothing without `Gpus`, which says how many the run leases"
+        section.fault("SharedGpu", message, "write `Gpus: 1` too, or remove `SharedGpu`")
     if gpus is not None:
         _fault_chosen_devices(section)
     return {
@@ -41,7 +46,7 @@ def read(section: Section) -> dict[str, Any]:
         "require_gpu": require,
         "idle_gpu_warn_s": warn_s,
         "idle_gpu_stop_s": stop_s,
-        "shared_gpu": bool(section.flag("SharedGpu")),
+        "shared_gpu": shared,
         "gpu_sampling_s": every_s,
     }
 
@@ -50,9 +55,8 @@ def _count(section: Section) -> int | None:
     text = section.text("Gpus")
     if text is None or (text.isascii() and text.isdigit() and len(text) < 4):
         return None if text is None else int(text)
-    section.fault(
-        "Gpus", f"`Gpus` must be how many GPUs a run wants, but found {text!r}", "write, for example, `Gpus: 1`"
-    )
+    message = f"`Gpus` must be how many GPUs a run wants, a whole number, 0 or more and up to 999, but found {text!r}"
+    section.fault("Gpus", message, "write, for example, `Gpus: 1`")
     return None
 
 
@@ -72,31 +76,45 @@ def _idle(section: Section) -> tuple[float | None, float | None]:
         return None, None
     if node.kind != MAP:
         message = "`IdleGpu` must hold `warn`, `stop` or both"
-        section.fault("IdleGpu", message, "write, for example, `IdleGpu: {warn: 2m, stop: 30m}`")
+        fix = f"write, for example, `{EXAMPLE}`"
+        if node.is_scalar and _seconds(node.text) is not None:
+            stop, warn = (f"`IdleGpu: {{{key}: {node.text}}}`" for key in ("stop", "warn"))
+            fix = f"write {stop} to end the run then, {warn} to be told"
+        section.fault("IdleGpu", message, fix)
         return None, None
     idle = section.section("IdleGpu", keys.IDLE_GPU)
     warn_s, stop_s = _duration(idle, "warn"), _duration(idle, "stop")
     if not idle.entries:
-        section.fault("IdleGpu", "`IdleGpu` holds nothing", "write, for example, `IdleGpu: {warn: 2m, stop: 30m}`")
+        section.fault("IdleGpu", "`IdleGpu` holds nothing", f"write, for example, `{EXAMPLE}`")
     if warn_s and stop_s and stop_s <= warn_s:
         message = "`stop` must be longer than `warn`: both count from the moment at which the GPU was busy last"
-        idle.fault("stop", message, "write, for example, `IdleGpu: {warn: 2m, stop: 30m}`")
+        idle.fault("stop", message, f"write, for example, `{EXAMPLE}`")
     return warn_s, stop_s
 
 
 def _duration(section: Section, key: str) -> float | None:
-    """Seconds of a text such as 90s, 2m or 1.5h; None when the key is absent."""
+    """The seconds of a key; None when it is absent."""
     text = section.text(key)
     if text is None:
         return None
-    number = _number(text[:-1])
-    if number is not None and text[-1:] in UNITS_S and 0 < number * UNITS_S[text[-1]] <= LONGEST_IDLE_S:
-        return number * UNITS_S[text[-1]]
+    seconds = _seconds(text)
+    if seconds is not None:
+        return seconds
     fix = f"write, for example, `{key}: 90s`, `{key}: 2m` or `{key}: 1h`"
     if text.isascii() and text.isdigit() and int(text):
         fix = f"write `{key}: {text}s` for seconds, `{key}: {text}m` for minutes, `{key}: {text}h` for hours"
-    section.fault(key, f"`{key}` must be a time with its unit, more than 0 and up to 720h, but found {text!r}", fix)
+    message = f"`{key}` must be a time with its unit (s, m or h), more than 0 and up to 720h, but found {text!r}"
+    section.fault(key, message, fix)
     return None
+
+
+def _seconds(text: str) -> float | None:
+    """Seconds of a text such as 90s, 2m or 1.5h; None when it is none, or too long."""
+    number = _number(text[:-1])
+    if number is None or text[-1] not in UNITS_S:
+        return None
+    seconds = number * UNITS_S[text[-1]]
+    return seconds if 0 < seconds <= LONGEST_IDLE_S else None
 
 
 def _sampling(section: Section) -> float:

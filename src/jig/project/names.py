@@ -43,6 +43,8 @@ def missing(noun: str, name: str, existing: tuple[str, ...]) -> UsageError:
     near = stem if stem in existing else nearest(name, existing)
     suffix = COMPUTE_SUFFIX if noun == "compute target" else RUN_SUFFIX
     advice = f"did you mean `{near}`?" if near else f"it would be the file {FOLDER}/{name}{suffix}"
+    if not near and suffix == RUN_SUFFIX:
+        advice += f"; `jig computetarget attach remote -n {name} -a HOST -u USER` writes it for a machine over SSH"
     return UsageError(f"there is no {noun} `{name}`; {here}", advice)
 
 

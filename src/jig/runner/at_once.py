@@ -12,7 +12,7 @@ assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, NoReturn, Tuple
+    from typing import Any, Callable, Dict, NoReturn, Optional, Tuple
 
     Questions = Dict[str, Tuple[float, Callable[[], Any]]]
 
@@ -20,16 +20,17 @@ CHUNK = 1 << 16
 GONE_S = 0.5  # for the kernel to end a killed child; one that waits for a broken disk or driver stays, and is left
 
 
-def ask(questions: "Questions") -> "Tuple[Dict[str, Any], Dict[str, float]]":
-    """The answers by name; and, for what was not answered in its time, that time in seconds.
+def ask(questions: "Questions") -> "Tuple[Dict[str, Any], Dict[str, float], Dict[str, str]]":
+    """The answers by name; for what was not answered in its time, that time in seconds; why others failed.
 
-    An answer is plain JSON data. A child and what it started is killed when its time is over. RuntimeError tells of a
-    question that failed: each must answer whatever it may meet.
+    An answer is plain JSON data. A child and what it started is killed when its time is over. A question fails when the
+    system refuses it something (OSError), or kills it; whatever else it raises is a bug, and a RuntimeError here.
     """
     began = time.monotonic()
     asked = {}  # type: Dict[int, _Asked]
     answers = {}  # type: Dict[str, Any]
     late = {}  # type: Dict[str, float]
+    failed = {}  # type: Dict[str, str]
     try:
         for name, (limit_s, question) in questions.items():
             one = _Asked(name, limit_s, question)
@@ -43,7 +44,11 @@ def ask(questions: "Questions") -> "Tuple[Dict[str, Any], Dict[str, float]]":
                 if not data or data.endswith(b"\n"):  # not its end: something that it started may hold the pipe open
                     one = asked.pop(pipe)
                     one.end()
-                    answers[one.name] = one.answer()
+                    said = one.said()
+                    if "failed" in said:
+                        failed[one.name] = said["failed"]
+                    else:
+                        answers[one.name] = said["answer"]
             passed_s = time.monotonic() - began
             for one in [one for one in asked.values() if one.limit_s <= passed_s]:
                 del asked[one.pipe]
@@ -52,7 +57,7 @@ def ask(questions: "Questions") -> "Tuple[Dict[str, Any], Dict[str, float]]":
     finally:
         for one in asked.values():
             one.end()
-    return answers, late
+    return answers, late, failed
 
 
 class _Asked:
@@ -62,6 +67,7 @@ class _Asked:
         self.name = name
         self.limit_s = limit_s
         self.heard = b""
+        self._status: "Optional[int]" = None
         self.pipe, theirs = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -78,17 +84,32 @@ class _Asked:
                 continue
         end_s = time.monotonic() + GONE_S
         try:
-            while not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < end_s:
-                time.sleep(0.001)
+            while self._status is None and time.monotonic() < end_s:
+                ended, status = os.waitpid(self._pid, os.WNOHANG)
+                if ended:
+                    self._status = status
+                else:
+                    time.sleep(0.001)
         except ChildProcessError:  # whoever started us ignores its children's ends, and the kernel took it in already
             return
 
-    def answer(self) -> "Any":
-        """What it said."""
-        answer = loads(self.heard) if self.heard.endswith(b"\n") else {"failed": "it was killed"}
-        if "failed" in answer:
-            raise RuntimeError("the question %s failed: %s" % (self.name, answer["failed"]))
-        return answer["answer"]
+    def said(self) -> "Dict[str, Any]":
+        """`answer`, or why it `failed`."""
+        if self.heard.endswith(b"\n"):
+            said = loads(self.heard)  # type: Dict[str, Any]
+        elif self._status is None or os.WIFSIGNALED(self._status):
+            said = {"failed": self._killed()}
+        else:
+            said = {"bug": "it ended without an answer"}
+        if "bug" in said:
+            raise RuntimeError("the question %s failed: %s" % (self.name, said["bug"]))
+        return said
+
+    def _killed(self) -> str:
+        number = os.WTERMSIG(self._status) if self._status is not None else signal.SIGKILL
+        if number == signal.SIGKILL:
+            return "it was killed, as the system does when memory runs out"
+        return "it was killed by signal %d" % number
 
 
 def _answer(question: "Callable[[], Any]", pipe: int) -> "NoReturn":
@@ -96,10 +117,14 @@ def _answer(question: "Callable[[], Any]", pipe: int) -> "NoReturn":
     try:
         os.setpgid(0, 0)
         text = dumps({"answer": question()})
+    except OSError as error:
+        text = dumps({"failed": str(error)})
+    except MemoryError:
+        text = dumps({"failed": "memory ran out"})
     except BaseException:
         import traceback
 
-        text = dumps({"failed": traceback.format_exc()})
+        text = dumps({"bug": traceback.format_exc()})
     try:
         left = memoryview(text.encode() + b"\n")
         while left:

@@ -28,6 +28,7 @@ RUN, WORK, SHARE, CACHE = "/jig/run", "/azureml-run", "/azureml-share", "/jig/py
 SCRIPT_IMPORTS = "/jig/pack/script"
 INIT = SCRIPT_IMPORTS + "/jig_init.py"
 HOME = "/jig/home"
+WHY = "-why"  # the end of the name of a container that is asked why the run's used no GPU
 
 
 class Interrupted(Exception):
@@ -122,13 +123,14 @@ class Setup:
         from jig.runner.supervise import ASK_S, answered
 
         words = self.words()
-        words[words.index("--name") + 1] += "-why"
+        words[words.index("--name") + 1] += WHY
         words = words[: words.index("--entrypoint") + 3] + [SCRIPT_IMPORTS + "/jig_gpu.py", "ask", WORK]
         variables = merged_variables(self.start[1])
         given = b"".join(native(name) + b"=" + native(value) + b"\0" for name, value in variables.items())
         try:
             said = self.starter.call("run", "--rm", *words, stdin=given, timeout_s=ASK_S)
         except EngineFailed:
+            sweep(self.folder.id)
             return {}
         return answered(said.out)
 
@@ -331,6 +333,7 @@ def sweep(run_id: str) -> None:
     from jig.runner import engine
 
     try:
-        engine.connect(*image_words.remove(container_name(run_id)), timeout_s=10.0)
+        name = container_name(run_id)
+        engine.connect(*image_words.remove(name), name + WHY, timeout_s=10.0)
     except EngineFailed:
         return

@@ -6,7 +6,6 @@ and come back, and a script that outlives it is still watched.
 
 import os
 import select
-import stat
 import sys
 import time
 
@@ -15,7 +14,7 @@ assert sys.platform != "win32"  # before the imports, so that the type checker l
 from jig.runner import image_words, tree
 from jig.runner.container import INIT, Interrupted, Setup
 from jig.runner.engine import EngineFailed, explain
-from jig.runner.folder import INSIDE, is_held
+from jig.runner.folder import INSIDE, is_held, read_plain
 from jig.runner.manifest import native
 from jig.runner.quick_json import loads
 from jig.system import carriers, close_inherited, end, kill
@@ -46,7 +45,6 @@ COPIED = "the Docker engine does not see this machine's folders: files are copie
 EVENT = "{{.Action}} {{.Actor.Attributes.name}}"
 MOST_EVENTS = 256  # the engine keeps no more: with so many, the start may have been forgotten
 OUTCOME = ("exit", "signal", "error", "told", "orphaned")
-LONGEST = 64 * 1024
 KEPT = "the container %s is still there (%s): `jig experiment clean` removes it"
 
 
@@ -359,17 +357,6 @@ class ContainerWatch:
             return
         if said.code and "No such container" not in said.err:
             self._tell(KEPT % (self._setup.name, said.err.strip()))
-
-
-def read_plain(path: str) -> bytes:
-    """The beginning of a file where a script can put anything: a link, or a pipe that nobody writes to, is an error."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("%s is not a file" % path)
-        return os.read(descriptor, LONGEST)
-    finally:
-        os.close(descriptor)
 
 
 def _is_outcome(said: "Any") -> bool:

@@ -28,13 +28,14 @@ NODES = "/dev"
 def facts(
     home: Home, container: "Optional[Dict[str, str]]", environment: "Optional[Dict[str, Any]]"
 ) -> "Dict[str, Any]":
-    """Everything in one answer. `late` has the questions that went unanswered, with the seconds they were given.
+    """Everything in one answer. `late` has the questions that went unanswered, with the seconds they were given;
+    `failed` those that the system refused, with its words.
 
     `container` is what a probe asks of an engine, `environment` the one that the run is to have; None: not asked.
     """
     from jig.runner.gpu.look import look
 
-    answers, late = at_once.ask(
+    answers, late, failed = at_once.ask(
         {
             "disk": (QUICK_S, lambda: probe.disk(home)),
             "nodes": (QUICK_S, nodes),
@@ -47,8 +48,8 @@ def facts(
             "packages": (PACKAGES_S, lambda: packages(home, container, environment)),
         }
     )
-    engine = answers.pop("engine") if "engine" in answers else _silent_engine()
-    found = dict(probe.machine(home), docker=engine["docker"], late=late)
+    engine = answers.pop("engine") if "engine" in answers else _silent_engine(failed.get("engine"))
+    found = dict(probe.machine(home), docker=engine["docker"], late=late, failed=failed)
     found.update(answers.pop("disk", {"free_bytes": None, "writable": True}))
     found.update(answers)
     found.setdefault("logout", "survive")
@@ -62,7 +63,9 @@ def facts(
     return found
 
 
-def _silent_engine() -> "Dict[str, Any]":
+def _silent_engine(reason: "Optional[str]") -> "Dict[str, Any]":
+    if reason:
+        return {"docker": "not usable", "error": "it could not be asked: " + reason, "hint": "", "code": ""}
     from jig.runner.engine_errors import too_slow
 
     failure = too_slow(["docker", "version"], ENGINE_S)

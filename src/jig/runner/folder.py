@@ -61,6 +61,19 @@ def is_held(path: str) -> bool:
         os.close(descriptor)
 
 
+def read_plain(path: str) -> bytes:
+    """The beginning of a file where a script can put anything: a link, or a pipe that nobody writes to, is an error."""
+    import stat
+
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("%s is not a file" % path)
+        return os.read(descriptor, 64 * 1024)
+    finally:
+        os.close(descriptor)
+
+
 def is_run_id(name: str) -> bool:
     """Whether the name can be a run's: letters, digits, `-` and `_`, so that it is never a path or an option."""
     plain = all(c.isalnum() and ord(c) < 128 or c in "-_" for c in name)

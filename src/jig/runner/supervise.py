@@ -9,7 +9,7 @@ assert sys.platform != "win32"  # before the imports, so that the type checker l
 
 from jig.runner import environment, guard, manifest, tree
 from jig.runner.folder import INSIDE, runner_root
-from jig.runner.gpu.care import Care, refusal
+from jig.runner.gpu.care import LEASED, Care, refusal
 from jig.runner.taking_in import TakenIn
 from jig.system import inherit_orphans
 from jig.system import quick_signal as signal
@@ -27,7 +27,7 @@ FULL_BYTES = 64 * 1024
 UNTRACKED_WAIT_S = 30.0
 REQUIRE = "jig_gpu.py"  # stands before the script's words, and becomes the script where there is a GPU for it
 GPU_REFUSED = 93  # its exit code where there is none
-ASK_S = 150.0
+ASK_S = 60.0  # why no GPU was used; importing a framework from a slow disk takes long
 SHARE_VARIABLE = "AZUREML_NATIVE_SHARE_DIRECTORY"
 
 
@@ -77,9 +77,11 @@ class Supervisor:
                 return self._end("canceled", reason="canceled")
             self._taken.using.release()
             outcome = self._run_script(watch)
-            unexplained = not outcome["stopped"] and outcome.get("exit") != GPU_REFUSED and "error" not in outcome
-            self._gpu_told = self._care.finish(self._ask_interpreter if unexplained else None)
+            self._care.finish(quietly=outcome.get("guard") == "killed")
             self._care.release()
+            # A script that failed has its own reason why it did not get as far as the GPU.
+            well = outcome.get("exit") == 0 and not outcome["stopped"]
+            self._gpu_told = self._care.told(self._ask_interpreter if well else None)
             self._end_by(outcome)
         except environment.NotStarted as error:
             self._end("failed", reason="not-started", **_told(error))
@@ -92,6 +94,7 @@ class Supervisor:
             reason = "disk-full" if self._disk_full() else "not-started"
             self._end("failed", reason=reason, detail=str(error))
         finally:
+            self._care.release()
             if not self._plan.get("tracked", True):
                 self._forget()
 
@@ -121,6 +124,7 @@ class Supervisor:
             from jig.runner.gpu.lease import variables
 
             environ.update(variables(devices))
+            environ[LEASED] = environ["CUDA_VISIBLE_DEVICES"]
         script = os.path.join(runner_root(), "script", REQUIRE)
         self._ask_interpreter = lambda: _ask_here([python, script, "ask", self._folder.work], environ)
         self._running = {"argv": argv}
@@ -142,6 +146,7 @@ class Supervisor:
             self._note,
             self.stopping,
         )
+        self._care.is_elsewhere = ready.way is not None and not ready.leases()
         devices = self._care.lease(self.stopping, self._pause) if ready.leases() else []
         if devices is None:
             return None
@@ -176,6 +181,7 @@ class Supervisor:
             from jig.runner.hold import Hold
 
             self._hold = Hold(self._taken.home, self._folder)
+            self._care.is_patient = True
         watcher = guard.start(watch, not_ours=(self._taken.lock, self._wake, self._wake_write))
         self._taken.events.write("running", **self._running)
         self._care.start(watcher.pid)

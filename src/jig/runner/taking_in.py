@@ -81,9 +81,12 @@ def _check_gpu(plan: "Dict[str, Any]") -> None:
     """What can be told in no time; an engine may have its GPUs elsewhere, and is asked itself."""
     gpu = plan.get("gpu") or {}
     if not plan.get("container") and (gpu.get("want") or gpu.get("require")) and not environment.has_nvidia():
+        keys = [key for key, wanted in (("Gpus", gpu.get("want")), ("RequireGpu", gpu.get("require"))) if wanted]
+        name = plan["run_config"]
         raise wire.Refused(
             "the run wants a GPU, and there is no NVIDIA driver on this machine",
-            "submit it to a machine that has one, or remove Gpus and RequireGpu; `jig doctor` tells more",
+            "submit it elsewhere, or remove %s from aml_config/%s.runconfig; `jig doctor -c %s` tells more"
+            % (" and ".join(keys), name, name),
             code="no-gpu",
         )
 

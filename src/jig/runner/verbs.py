@@ -59,7 +59,11 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
 
         from jig.runner.gpu import lease, look
 
-        return {"look": look.look(), "holders": lease.holders(), "time": time.time()}
+        try:
+            found: "Dict[str, Any]" = {"holders": lease.holders(), "trouble": ""}
+        except lease.LeaseRefused as error:  # somebody has put something else in the place of the leases
+            found = {"holders": [], "trouble": "%s (fix: %s)" % (error.reason, error.hint)}
+        return dict(found, look=look.look(), time=time.time())
     if verb == "doctor" and sys.platform != "win32":
         from jig.runner import doctor
 

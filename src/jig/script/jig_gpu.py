@@ -9,9 +9,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 REFUSED = 93
-ANSWER_S = 120.0  # the first import of a framework from a network disk
+LONGEST = 1 << 20
+ANSWER_S = 100.0  # for all of them together: the first import of a framework from a network disk
 FRAMEWORKS = ("torch", "tensorflow", "jax")
 SKIPPED = FRAMEWORKS + ("outputs",)  # folders that say nothing of what the script uses
 DRIVER = "cuda"  # asked where there is no framework
@@ -46,6 +48,7 @@ def _tensorflow():
 
 
 def _jax():
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else asking takes most of the device's memory
     import jax
 
     error = ""
@@ -86,7 +89,7 @@ def _has(name):
 
 def one(name, folder):
     """Print what one framework says."""
-    sys.path[0] = folder  # as for the script itself
+    _as_the_script(folder)
     try:
         said = ASK[name]()
     except BaseException as failed:  # a broken installation raises anything
@@ -104,28 +107,40 @@ def _named(folder):
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in SKIPPED]
         for name in files:
-            if name.endswith(".py"):
-                with open(os.path.join(parent, name), errors="replace") as file:
-                    found.update(re.findall(r"^\s*(?:import|from)\s+(torch|tensorflow|jax)\b", file.read(), re.M))
-    return [name for name in FRAMEWORKS if name in found] or FRAMEWORKS
+            place = os.path.join(parent, name)
+            if name.endswith(".py") and os.path.isfile(place):
+                try:
+                    with open(place, errors="replace") as file:
+                        text = file.read(LONGEST)
+                except OSError:  # not ours to read: it says nothing
+                    continue
+                found.update(re.findall(r"^\s*(?:import|from)\s+(torch|tensorflow|jax)\b", text, re.M))
+    return [name for name in FRAMEWORKS if name in found]
 
 
-def ask(folder):
-    """What each installed framework that the script may use says; the driver, where none is installed."""
-    before, sys.path[0] = sys.path[0], folder
-    names = [name for name in _named(folder) if _has(name)] or [DRIVER]
-    sys.path[0] = before
+def _as_the_script(folder):
+    """Look for modules where the script would, and not beside this file."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [folder] + [place for place in sys.path if os.path.abspath(place) != own]
+
+
+def ask(folder, all_of_them=False):
+    """What the installed frameworks that the script names say, or all; the driver, where none is installed."""
+    _as_the_script(folder)
+    installed = [name for name in FRAMEWORKS if _has(name)]
+    named = [name for name in _named(folder) if name in installed]
     words = [sys.executable, os.path.abspath(__file__), "one"]
     asked = [
         (name, subprocess.Popen(words + [name, folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-        for name in names
+        for name in ((named if not all_of_them else []) or installed or [DRIVER])
     ]
-    return {name: _answer(process) for name, process in asked}
+    end = time.time() + ANSWER_S
+    return {name: _answer(process, end) for name, process in asked}
 
 
-def _answer(process):
+def _answer(process, end):
     try:
-        out, err = process.communicate(timeout=ANSWER_S)
+        out, err = process.communicate(timeout=max(0.1, end - time.time()))
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
@@ -140,7 +155,10 @@ def _answer(process):
 
 def require(words):
     """Become the script, or write down why not."""
-    said = ask(os.path.dirname(os.path.abspath(words[1])) if len(words) > 1 else os.getcwd())
+    folder = os.path.dirname(os.path.abspath(words[1])) if len(words) > 1 else os.getcwd()
+    said = ask(folder)
+    if not any(about["devices"] for about in said.values()):  # a library may use one that no file names
+        said.update(ask(folder, all_of_them=True))
     if any(about["devices"] for about in said.values()):
         os.execv(words[0], words)
     place = os.path.join(os.environ["JIG_RUN_DIR"], "gpu-refused.json")

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 ASK_AGAIN_S = 1.0
 LOOK_AGAIN_S = 5.0  # while others are before us in the queue; opening a driver takes long on some machines
+LEASED = "JIG_LEASED_DEVICES"  # what a run's CUDA_VISIBLE_DEVICES was set to
+QUIET = "?"
+ELSEWHERE = "the Docker engine is on another machine: its GPUs cannot be seen from here"
 FRESH_S = 10.0  # an older proof does not end a run: the driver may hang, and not the script
 NOTHING: "Dict[str, Any]" = {"driver": "", "cuda": "", "devices": [], "error": NO_DRIVER, "hint": ""}
 
@@ -49,6 +52,8 @@ class Care:
         self._proved = 0.0
         self._warned = False
         self._trouble = ""  # with the driver, that was told
+        self.is_elsewhere = False  # the engine has its GPUs on another machine, where we cannot look
+        self.is_patient = False  # a place for shells: a person may think for as long as they like
 
     def lease(
         self, stopping: "Callable[[], bool]", pause: "Callable[[float], None]"
@@ -59,7 +64,9 @@ class Care:
         from jig.runner.gpu.lease import VISIBLE, Lease, LeaseRefused, Waiting
         from jig.runner.gpu.look import look
 
-        if self._plan.get("parent_run_id"):  # submitted by a run: what that one has leased is no limit for this one
+        if os.environ.get(LEASED) == os.environ.get(
+            VISIBLE
+        ):  # submitted by a run, whose leases are no limit for this one
             os.environ.pop(VISIBLE, None)
         self._lease = Lease(self._folder.id, self._wanted["want"], self._wanted["shared"])
         told: "Any" = None
@@ -87,13 +94,16 @@ class Care:
 
     def start(self, guard: int) -> None:
         """Begin to look, now that the script is on its way."""
-        every_s = self._wanted.get("every_s", 0.0)
-        if not has_nvidia():
-            self._write("gpu", look=NOTHING)
-        if every_s:
+        if self.is_elsewhere or not has_nvidia():
+            self._write("gpu", look=dict(NOTHING, error=ELSEWHERE) if self.is_elsewhere else NOTHING)
+        if self._wanted and not self.is_elsewhere:
             from jig.runner.gpu import sampler
 
-            self._sampler = sampler.start(self._folder, self._folder.id, guard, self._uuids, every_s)
+            every_s = self._wanted["every_s"]
+            try:
+                self._sampler = sampler.start(self._folder, self._folder.id, guard, self._uuids, every_s)
+            except OSError as error:  # no more processes, or descriptors: the script goes on
+                self._write("note", text="the GPU is not watched: %s" % error.strerror)
 
     def descriptors(self) -> "List[int]":
         """Readable when there is something to hear."""
@@ -109,14 +119,18 @@ class Care:
                     self._write("gpu", look=message["report"])
             elif "proof" in message:
                 self._proof, self._proved = message["proof"], time.monotonic()
-            elif "error" in message and message["error"] != self._trouble:
+            elif "note" in message:
+                self._write("note", text=message["note"])
+            elif "error" in message and self._trouble not in (QUIET, message["error"]):
+                self._write("note", text="the GPU cannot be watched: %s" % message["error"])
                 self._trouble = message["error"]
-                self._write("note", text="the GPU cannot be watched: %s" % self._trouble)
 
     def is_idle_too_long(self) -> bool:
         """Whether the run is to be stopped for it; warns before."""
         warn_s, stop_s = self._wanted.get("warn_s"), self._wanted.get("stop_s")
-        if self._proof is None or not (warn_s or stop_s) or time.monotonic() - self._proved > FRESH_S:
+        if self._proof is None or self.is_patient or not (warn_s or stop_s):
+            return False
+        if time.monotonic() - self._proved > FRESH_S:
             return False
         if self._proof["verdict"] in ("no gpu", "unknown"):
             return False
@@ -128,22 +142,29 @@ class Care:
             self._warned = False
         return bool(stop_s) and idle_s >= stop_s
 
-    def finish(self, ask: "Optional[Callable[[], Dict[str, Any]]]") -> "Dict[str, Any]":
-        """What the last event says of the GPU; `ask`, unless None, asks the run's interpreter why it was not used."""
+    def finish(self, quietly: bool) -> None:
+        """The last look, now that the script has ended; `quietly`: whatever the sampler says of itself."""
+        self._trouble = QUIET if quietly else self._trouble
         self.hear()
         if self._sampler is not None:
             last = self._sampler.finish()
             self.hear()  # also the report, where the script was over before it
             self._proof, self._sampler = last or self._proof, None
+
+    def told(self, ask: "Optional[Callable[[], Dict[str, Any]]]") -> "Dict[str, Any]":
+        """What the last event says of the GPU; `ask`, unless None, asks the run's interpreter why it was not used."""
         if self._proof is None:
             return {}
-        told: "Dict[str, Any]" = {"proof": self._proof}
-        if ask is not None and asks(self._plan) and self._proof["verdict"] == "not used":
-            from jig.runner.gpu import cause
+        verdict = self._proof["verdict"]
+        if ask is None or not asks(self._plan) or verdict not in ("not used", "idle", "no gpu"):
+            return {"proof": self._proof}
+        from jig.runner.gpu import cause
 
-            reason, fix = cause.why(ask(), self._plan["variables"])
-            told["cause"] = "%s. Fix: %s." % (reason[:1].upper() + reason[1:], fix)
-        return told
+        reason, fix = cause.OTHERS.get(verdict) or cause.why(ask(), self._variables())
+        return {"proof": self._proof, "cause": "%s. Fix: %s." % (reason[:1].upper() + reason[1:], fix)}
+
+    def _variables(self) -> "Dict[str, str]":
+        return dict({} if self._plan.get("container") else os.environ, **self._plan["variables"])
 
     def release(self) -> None:
         """Let others have the devices."""
@@ -154,12 +175,12 @@ class Care:
 
 def refusal(place: str, variables: "Dict[str, str]") -> "Dict[str, str]":
     """Why a run that requires a GPU was not started, from the file that was written in its place; empty without one."""
+    from jig.runner.folder import read_plain
     from jig.runner.gpu import cause
     from jig.runner.quick_json import loads
 
     try:
-        with open(place, "rb") as file:
-            said = loads(file.read())
+        said = loads(read_plain(place))
         os.unlink(place)
         reason, fix = cause.why(said, variables)
     except (OSError, ValueError, KeyError, TypeError):  # the script ended with that code itself, or wrote nonsense

@@ -20,6 +20,16 @@ BUILDS = {
 }
 
 
+# What needs no asking.
+OTHERS = {
+    "no gpu": ("the run asked for a GPU, and its machine has none that works", "`jig doctor` says why"),
+    "idle": (
+        "a process of the run held memory of a GPU, and next to nothing was computed there",
+        "look whether batches are moved there too, and whether the script waits for its data",
+    ),
+}
+
+
 def hidden(variables: "Dict[str, str]") -> str:
     """The value by which the run's variables hide every GPU; empty when they do not."""
     value = variables.get(VISIBLE)

@@ -26,6 +26,7 @@ HANGS = (
 )
 CRASHES = "if `nvidia-smi` on the machine fails too, restart the machine or install the driver anew; " + LOG
 LOADED = "/proc/driver/nvidia/version"
+_stuck = {}  # type: Dict[int, Dict[str, Any]]  # by pid: children that were killed and still live, and the answer
 
 
 def look(limit_s: float = LIMIT_S) -> "Dict[str, Any]":
@@ -35,6 +36,10 @@ def look(limit_s: float = LIMIT_S) -> "Dict[str, Any]":
     if not has_nvidia():
         hint = "use a target on a machine that has one; if this machine has a GPU of NVIDIA's, install its driver"
         return _answer(error=NO_DRIVER, hint=hint)
+    for earlier in list(_stuck):  # another one would hang in the same place
+        if _lives(earlier):
+            return dict(_stuck[earlier])
+        del _stuck[earlier]
     reading, writing = os.pipe()
     begin = end_with(os.getpid())
     child = os.fork()
@@ -49,11 +54,11 @@ def look(limit_s: float = LIMIT_S) -> "Dict[str, Any]":
         if said is None:
             kill(child)
         status = _wait_for(child)
-    if said is None:
-        return _answer(loaded_driver(), error="the NVIDIA driver does not answer within %g s" % limit_s, hint=HANGS)
     if not said:
-        way = "does not end" if status is None else "signal %d" % os.WTERMSIG(status)
-        return _answer(loaded_driver(), error="NVIDIA's library crashed when it was asked (%s)" % way, hint=CRASHES)
+        failure = _failure(said, status, limit_s)
+        if status is None:
+            _stuck[child] = failure
+        return dict(failure)
     found: "Dict[str, Any]" = quick_json.loads(said)
     if "bug" in found:
         raise RuntimeError(found["bug"])
@@ -64,6 +69,13 @@ def _answer(
     driver: "Optional[str]" = None, cuda: "Optional[str]" = None, error: str = "", hint: str = ""
 ) -> "Dict[str, Any]":
     return {"driver": driver, "cuda": cuda, "devices": [], "error": error, "hint": hint}
+
+
+def _failure(said: "Optional[bytes]", status: "Optional[int]", limit_s: float) -> "Dict[str, Any]":
+    if said is None:
+        return _answer(loaded_driver(), error="the NVIDIA driver does not answer within %g s" % limit_s, hint=HANGS)
+    way = "does not end" if status is None else "signal %d" % os.WTERMSIG(status)
+    return _answer(loaded_driver(), error="NVIDIA's library crashed when it was asked (%s)" % way, hint=CRASHES)
 
 
 def loaded_driver() -> "Optional[str]":
@@ -208,3 +220,10 @@ def _wait_for(child: int) -> "Optional[int]":
             return status
         time.sleep(0.001)
     return None
+
+
+def _lives(child: int) -> bool:
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == 0
+    except ChildProcessError:  # taken in by somebody else, or the child of the process that we were forked from
+        return False

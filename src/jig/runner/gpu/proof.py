@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 BUSY_PERCENT = 1.0  # from here on a device is not idle
 # A device was used when it was so busy once, or so long in all. Less is what filling memory takes, and nothing else.
 USED_PERCENT, USED_S = 20.0, 0.2
+LATE = 3  # gaps between samples: what a later one brings beyond that belongs to nobody
 CONTEXT_BYTES = 64 << 20  # less than any framework takes on a device before it does anything; more than what drifts
 
 
@@ -19,10 +20,11 @@ class _Device:
     def __init__(self, uuid: str, name: "Optional[str]", before_bytes: int) -> None:
         self.uuid, self.name, self._before_bytes = uuid, name, before_bytes
         self._on, self._busy = False, 0.0  # at the sample before
+        self._was_doubtful = False  # something worked here, before the run's memory was seen
         self._counter_j = None  # type: Optional[float]
         self.gpu_s = self.busy_s = 0.0
         self.energy_j = 0.0  # type: Optional[float]
-        self.seen = self.shared = self.is_lost = False
+        self.seen = self.shared = self.is_lost = self.is_doubtful = False
         self.memory_bytes = self.peak_memory_bytes = 0
         self.peak_percent = None  # type: Optional[float]
 
@@ -41,13 +43,19 @@ class _Device:
             if percent is not None:
                 self.peak_percent = max(self.peak_percent or 0.0, busy * 100)
         self.shared = self.shared or not alone
-        self.is_lost = gpu["ours"] is None and gpu["others"] is None and gpu["memory_bytes"] is None
-        return busy * 100 >= BUSY_PERCENT or (on and percent is None)
+        hidden = gpu["ours"] is None and gpu["others"] is None
+        self.is_lost = hidden and gpu["memory_bytes"] is None
+        works = hidden and (percent or 0.0) >= BUSY_PERCENT  # for whom, nobody can tell
+        self._was_doubtful = self._was_doubtful or (works and not on)
+        self.is_doubtful = works or self._was_doubtful
+        return works or busy * 100 >= BUSY_PERCENT or (on and percent is None)
 
     def _judge(self, gpu: "Dict[str, Any]") -> "Tuple[bool, Optional[float], int, bool]":
         """Whether the run is on the device, how busy that is in percent, its memory, and whether it is there alone."""
-        ours, others = gpu["ours"], gpu["others"]
-        used, grown = gpu["memory_bytes"], max(0, (gpu["memory_bytes"] or 0) - self._before_bytes)
+        ours, others, used = gpu["ours"], gpu["others"], gpu["memory_bytes"]
+        if used is not None:  # others may have left since
+            self._before_bytes = min(self._before_bytes, used)
+        grown = max(0, (used or 0) - self._before_bytes)
         if ours is None:
             # Where processes are hidden, what the device holds more than before is taken for the run's.
             on = others is None and grown >= CONTEXT_BYTES
@@ -69,7 +77,7 @@ class _Device:
 
     def leave(self) -> None:
         """A sample says nothing of this device."""
-        self._on, self._busy, self._counter_j, self.memory_bytes = False, 0.0, None, 0
+        self._on, self._busy, self._counter_j, self.memory_bytes, self.is_lost = False, 0.0, None, 0, True
 
     def value(self) -> "Dict[str, Any]":
         return {
@@ -84,13 +92,18 @@ class _Device:
 class Proof:
     """Adds samples up.
 
-    `devices` have uuid, name, and the bytes that were used before the script; `is_blind`: there may be more of them.
+    `devices` have uuid, name, and the bytes that were used before the script; `is_blind`: there may be more of them;
+    `every_s` is the gap that samples are meant to have, now.
     """
 
-    def __init__(self, devices: "Sequence[Tuple[str, Optional[str], int]]" = (), is_blind: bool = False) -> None:
+    def __init__(
+        self, devices: "Sequence[Tuple[str, Optional[str], int]]" = (), is_blind: bool = False, every_s: float = 1.0
+    ) -> None:
+        self.every_s = every_s
         self._devices = [_Device(*device) for device in devices]
         self._is_blind = is_blind
         self._samples = 0
+        self._has_lived = False  # in any sample
         self._idle_s = 0.0
         self._peak_memory_bytes = 0
         self._cpu_s = None  # type: Optional[float]
@@ -98,7 +111,9 @@ class Proof:
 
     def add(self, sample: "Dict[str, Any]", dt_s: float) -> None:
         """Take in a sample, `dt_s` after the one before it."""
+        dt_s = min(dt_s, LATE * self.every_s)
         self._samples += 1
+        self._has_lived = self._has_lived or sample["processes"] != 0
         if sample["cpu_s"] is not None:
             self._cpu_s = sample["cpu_s"]
         if sample["memory_bytes"] is not None:
@@ -110,7 +125,10 @@ class Proof:
                 busy = device.add(gpus[device.uuid], dt_s) or busy
             else:
                 device.leave()
-        self._idle_s = 0.0 if busy else self._idle_s + dt_s
+        if busy:
+            self._idle_s = 0.0
+        elif not any(device.is_lost for device in self._devices):  # one that does not answer may be busy
+            self._idle_s += dt_s
         self._peak_memory_bytes = max(self._peak_memory_bytes, sum(device.memory_bytes for device in self._devices))
 
     def value(self) -> "Dict[str, Any]":
@@ -142,7 +160,7 @@ class Proof:
             return "unknown"
         if not self._devices:
             return "no gpu"
-        if not self._samples or any(device.is_lost for device in self._devices):
+        if not self._has_lived or any(device.is_lost or device.is_doubtful for device in self._devices):
             return "unknown"
         return "idle" if used else "not used"
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ANSWER_S = 10.0  # a child that is silent for so much longer than it said it would be hangs in the driver
 KILLED_S = 0.1
 HANGS = "the NVIDIA driver does not answer"
+LATE = "the NVIDIA driver did not answer before the run ended"
 HANGS_HINT = "`nvidia-smi` on the machine hangs as well then: restart the machine; `sudo dmesg` there says more"
 
 
@@ -49,7 +50,7 @@ class Sampler:
         self._hear()
         if not self._over and not self._hangs and time.monotonic() > self._silent_until:
             self._hangs = True
-            self._fail(HANGS, HANGS_HINT)
+            self._fail_for(HANGS, HANGS_HINT)
         found, self._messages = self._messages, []
         return found
 
@@ -71,7 +72,7 @@ class Sampler:
             self._over = True
             self._fall_silent()
             if not self._hangs:
-                self._fail("the NVIDIA driver did not answer before the run ended", "")
+                self._fail_for(LATE, "")
             self._take_in(KILLED_S)
         return self._proof
 
@@ -110,6 +111,15 @@ class Sampler:
         status = self._take_in(KILLED_S)
         how = "was killed by signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) else "failed"
         self._fail("the process that watches the GPU " + how, "")
+
+    def _fail_for(self, reason: str, hint: str) -> None:
+        """Blame the driver, where there is one."""
+        from jig.runner.environment import has_nvidia
+
+        if has_nvidia():
+            self._fail(reason, hint)
+        else:
+            self._fail("the process that watches the run does not answer", "")
 
     def _fail(self, reason: str, hint: str) -> None:
         if not self._reported:

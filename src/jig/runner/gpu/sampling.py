@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jig.runner.gpu.watched import Watched
 
 FOR_EVER_S = 1e9
+FULL = (errno.ENOSPC, errno.EDQUOT)
 FIRST_S = 0.2  # the first sample: also of a run that is soon over
 OWN_SHARE = 0.004  # of one core: what sampling may take; where a sample takes more, there are fewer of them
 THINNED_AFTER_S = 3600.0  # a line for each sample; later one for each 3600th part of the time that has passed
@@ -42,7 +43,8 @@ class Sampling:
     def run(self, chosen: "Sequence[str]") -> None:
         """From the report to the last sample."""
         report, self._devices, is_blind = watched(chosen)
-        self._proof = Proof([(device.uuid, device.name, device.before_bytes) for device in self._devices], is_blind)
+        devices = [(device.uuid, device.name, device.before_bytes) for device in self._devices]
+        self._proof = Proof(devices, is_blind, self._every_s)
         self._tell({"report": report, "silent_s": FIRST_S if self._every_s else FOR_EVER_S})
         wait_s = max(0.0, self._began_at + FIRST_S - time.monotonic()) if self._every_s else None
         while not select.select([self._orders], [], [], wait_s)[0]:
@@ -50,7 +52,7 @@ class Sampling:
             self._sample()
             cost_s = time.process_time() - before_s
             self._cost_s = (3 * self._cost_s + cost_s) / 4 if self._cost_s else cost_s
-            gap_s = max(self._every_s, self._cost_s / OWN_SHARE)
+            gap_s = self._proof.every_s = max(self._every_s, self._cost_s / OWN_SHARE)
             self._tell({"proof": self._proof.value(), "silent_s": gap_s})
             wait_s = max(0.0, self._sampled_at + gap_s - time.monotonic())
         if not os.read(self._orders, 64):
@@ -70,7 +72,9 @@ class Sampling:
         self._proof.add(sample, now - before)
         if is_last or now - self._wrote_at >= (now - self._began_at) / THINNED_AFTER_S:
             self._wrote_at = now
-            self._lines.write(sample)
+            trouble = self._lines.write(sample)
+            if trouble:
+                self._tell({"note": trouble, "silent_s": self._every_s})
         self._tell_failure(sample["gpus"])
 
     def _tell_failure(self, gpus: "List[Dict[str, Any]]") -> None:
@@ -88,19 +92,35 @@ class Lines:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: "Optional[int]" = None
+        self._is_over = False
 
-    def write(self, sample: "Dict[str, Any]") -> None:
-        """Append a line, if there is room for it."""
+    def write(self, sample: "Dict[str, Any]") -> str:
+        """Append a line, if there is room for it. Told once: why there will be no more of them."""
+        if self._is_over:
+            return ""
         data = dumps_short(sample).encode() + b"\n"
-        size = None
         try:
-            if self._file is None:
+            self._append(data)
+        except OSError as error:
+            if error.errno == errno.ENOENT:  # the script removed the folder
+                return ""
+            self._is_over = True
+            return "no more samples are kept in %s: %s" % (self._path, error.strerror)
+        return ""
+
+    def _append(self, data: bytes) -> None:
+        if self._file is None:
+            try:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            size = os.fstat(self._file).st_size
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                return
+        size = os.fstat(self._file).st_size
+        try:
             if os.write(self._file, data) == len(data):
                 return
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.ENOENT):  # the last: the script removed the folder
+            if error.errno not in FULL:
                 raise
-        if self._file is not None and size is not None:
-            os.ftruncate(self._file, size)
+        os.ftruncate(self._file, size)
