@@ -109,7 +109,7 @@ def test_a_container_is_found_by_the_id_in_its_environment_with_all_below_it(mak
     assert before["processes"] == 2
     first("burn(0.2)")
     read = usage.read()
-    assert 0.2 <= read["cpu_s"] - before["cpu_s"] <= 0.4
+    assert 0.15 <= read["cpu_s"] - before["cpu_s"] <= 0.6
     assert usage.family.owns(first.pid) and usage.family.owns(child[0]) and not usage.family.owns(other.pid)
     first.close()
     after = usage.read()
