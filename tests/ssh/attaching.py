@@ -10,7 +10,7 @@ SEES_HOST_KEY = "*PreferredAuthentications=none*"
 PUTS_KEY_IN = '*" exec sh"'
 TRIES_KEY = '*IdentityFile=*" exit"'
 BRINGS_RUNNER = '*" exec tar "*'
-LOOKS_AROUND = '*" probe"'
+LOOKS_AROUND = '*" doctor"'
 
 
 def two_files(project, name: str = "box") -> "set[str]":

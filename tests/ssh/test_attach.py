@@ -176,7 +176,7 @@ def test_attaching_again_where_the_key_was_removed(host, project, cli, jig_home)
     assert cli(*attach_words(host, "--password", host.password)).code == 0
     host.forget_keys()
     said = cli(*attach_words(host, "--password", host.password))
-    assert said.code == 0 and "not needed" not in said.out
+    assert said.code == 0 and "was not needed" not in said.out
     (folder,) = (jig_home / "machines").iterdir()
     assert authorized(host) == [(folder / "key.pub").read_text().strip()]
 
