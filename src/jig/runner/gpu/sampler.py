@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ANSWER_S = 10.0  # a child that is silent for so much longer than it said it would be hangs in the driver
 KILLED_S = 0.1
+STAND_BACK_S = 0.15
 HANGS = "the NVIDIA driver does not answer"
 LATE = "the NVIDIA driver did not answer before the run ended"
 HANGS_HINT = "`nvidia-smi` on the machine hangs as well then: restart the machine; `sudo dmesg` there says more"
@@ -173,8 +174,13 @@ def start(
         # When the whole tree is told to end (a shutdown), this one still goes on until the supervisor wants its proof.
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        from jig.runner.gpu.sampling import Sampling
+        from jig.runner.environment import has_nvidia
         from jig.runner.gpu.usage import Usage
+
+        usage = Usage(run_id, root_pid, supervisor)
+        if not has_nvidia():  # nobody waits for a report: the first moments belong to the script, and to its engine
+            select.select([orders], [], [], STAND_BACK_S)
+        from jig.runner.gpu.sampling import Sampling
 
         def tell(said: "Dict[str, Any]") -> None:
             data = dumps(said).encode() + b"\n"
@@ -182,7 +188,7 @@ def start(
                 data = data[os.write(answers, data) :]
 
         system = os.path.join(folder.path, "system.jsonl")
-        Sampling(system, Usage(run_id, root_pid, supervisor), every_s, orders, tell).run(chosen_uuids)
+        Sampling(system, usage, every_s, orders, tell).run(chosen_uuids)
     except BrokenPipeError:  # the supervisor is dead, and nobody wants to know
         os._exit(0)
     except BaseException:  # this process's boundary: tell where, then end without unwinding the supervisor's frames
