@@ -29,3 +29,14 @@ def mounted() -> Iterator[Mounted]:
 def small_disk(mounted: Mounted, tmp_path: Path) -> Mounted:
     """small_disk("8m") → a folder of its own with room for so much."""
     return lambda size: mounted(tmp_path / "small", "-t", "tmpfs", "-o", f"size={size}", "tmpfs")
+
+
+def fill(folder: Path) -> Path:
+    """A file that takes all the room that is left on the folder's disk."""
+    rest = folder / "rest"
+    with open(rest, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            return rest

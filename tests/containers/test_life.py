@@ -60,7 +60,7 @@ def test_the_client_killed(docker, cli):
     run = client.stdout.readline().decode().split()[1]
     client.kill()
     client.communicate()
-    until(lambda: state_of(cli, run)[0] == "Completed", timeout=60, what="the run's end")
+    until(lambda: state_of(cli, run)[0] == "Completed", what="the run's end")
     assert cli("logs", run).out == "".join(f"{number}\n" for number in range(30))
     assert docker.containers() == []
 

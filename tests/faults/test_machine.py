@@ -1,6 +1,5 @@
 """A full disk, a clock set back, a read-only project, many at once, a damaged index."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 
 from jig.runner import events
 from tests.conftest import ProjectFolder, call, environ, spawn
+from tests.mounts import fill
 from tests.system_packages import need
 
 
@@ -27,13 +27,11 @@ def test_the_disk_fills_during_a_run(project, cli, tmp_path, mounted, monkeypatc
     log = home / "runs" / records["fill.py"]["run_id"] / "output.log"
     assert log.stat().st_size == events.read(str(log.with_name("events.jsonl")))[-1]["log_size"]
 
-    with contextlib.suppress(OSError), open(home / "rest", "wb", buffering=0) as rest:
-        while True:
-            rest.write(b"x" * 4096)
+    rest = fill(home)
     said = cli("submit", "-c", "local", "quiet.py")  # there is no room for another run now
     assert said.code == 125 and "No space left on device" in said.err
     assert len(cli("history", "list").json()) == 2
-    os.unlink(home / "rest")
+    rest.unlink()
     assert cli("history", "delete", "-r", records["fill.py"]["run_id"]).code == 0
     assert cli("submit", "-c", "local", "quiet.py").code == 0
     assert [record["status"] for record in cli("history", "list").json()] == ["Completed", "Completed"]
