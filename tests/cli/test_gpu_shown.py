@@ -4,6 +4,7 @@ import pytest
 
 from jig.cli import display, gpu, gpu_text
 from jig.follow import REPORT_S, follow
+from jig.runner.gpu import is_asked_for
 from jig.store.runs import Run
 from tests.cli.gpu_looks import LOST, NOBODY, UUIDS, Written, block, device, look
 from tests.store.test_runs import PROOF
@@ -68,7 +69,7 @@ def test_no_gpu_is_one_honest_line_for_who_asked():
     ],
 )
 def test_who_asked(plan, asked):
-    assert gpu_text.is_asked_for(plan) is asked
+    assert is_asked_for(plan) is asked
 
 
 # A run as it is followed

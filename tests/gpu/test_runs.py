@@ -36,6 +36,15 @@ def the(kind: str, found: "list[dict]") -> dict:
     return chosen[0]
 
 
+def submit_two(cli, jig_home) -> "tuple[str, str]":
+    """One run that has the devices, and one that waits for them."""
+    first = cli("submit", "-a", "-c", "local", "train.py").run_id
+    until(lambda: any(event["event"] == "leased" for event in past(jig_home, first)))
+    second = cli("submit", "-a", "-c", "local", "train.py").run_id
+    until(lambda: any(event["event"] == "waiting" for event in past(jig_home, second)))
+    return first, second
+
+
 def write_torch(
     project, count: int = 0, version: str = "2.4.0", cuda: "str | None" = "12.4", error: str = "", folder: str = ""
 ) -> None:
@@ -155,10 +164,7 @@ def test_a_run_gets_its_device_by_number(project, driver_here, cli, jig_home):
 def test_two_that_want_all_run_one_after_the_other(project, driver_here, cli, jig_home):
     project.runconfig("local", Gpus=2)
     project.write("train.py", "import time\nprint('trains', flush=True)\ntime.sleep(2)\n")
-    first = cli("submit", "-a", "-c", "local", "train.py").run_id
-    until(lambda: any(event["event"] == "leased" for event in past(jig_home, first)))
-    second = cli("submit", "-a", "-c", "local", "train.py").run_id
-    until(lambda: any(event["event"] == "waiting" for event in past(jig_home, second)))
+    first, second = submit_two(cli, jig_home)
     assert first in the("waiting", past(jig_home, second))["reason"]
     assert '"Queued"' in cli("status", second, "-o", "json").out
     until(lambda: past(jig_home, second)[-1]["event"] in events.FINAL, timeout=60)
@@ -169,10 +175,7 @@ def test_two_that_want_all_run_one_after_the_other(project, driver_here, cli, ji
 def test_a_waiting_run_is_canceled(project, driver_here, cli, jig_home):
     project.runconfig("local", Gpus=2)
     project.write("train.py", "import time\ntime.sleep(60)\n")
-    first = cli("submit", "-a", "-c", "local", "train.py").run_id
-    until(lambda: any(event["event"] == "leased" for event in past(jig_home, first)))
-    second = cli("submit", "-a", "-c", "local", "train.py").run_id
-    until(lambda: any(event["event"] == "waiting" for event in past(jig_home, second)))
+    first, second = submit_two(cli, jig_home)
     assert cli("cancel", second).code == 0
     assert past(jig_home, second)[-1]["event"] == "canceled"
     assert cli("cancel", first).code == 0

@@ -11,6 +11,7 @@ from jig.cli.terminal import StatusLine, box, human_bytes, human_duration, is_te
 from jig.errors import StoreError
 from jig.follow import Quiet, follow
 from jig.runner import events
+from jig.runner.gpu import is_asked_for
 from jig.store import runs
 
 TYPE_CHECKING = False
@@ -134,7 +135,7 @@ def watch(
             display.say(text)
         ready()
         plan = _plan(folder)
-        display.wants_gpu, display.sees_gpu = gpu_text.is_asked_for(plan), not gpu_text.is_out_of_reach(plan)
+        display.wants_gpu, display.sees_gpu = is_asked_for(plan), not gpu_text.is_out_of_reach(plan)
         for item in follow(folder, machine.feed(folder, pipe), report_first=gpu_text.is_sampled(plan)):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break

@@ -6,8 +6,8 @@ import os
 import sys
 import time
 
-from jig.cli.grammar import LISTING, OUTPUTS, Command, Option
-from jig.cli.options import CONFIG
+from jig.cli.grammar import Command, Option
+from jig.cli.options import CONFIG, FOR_PROGRAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,6 +163,8 @@ class Preflight:
 def _hidden(config: RunConfig | None) -> Iterator[Finding]:
     """What in a run configuration keeps every GPU from its script."""
     from jig.doctor import BAD, Finding
+    from jig.runner.gpu import VISIBLE
+    from jig.runner.gpu.cause import hidden
 
     if config is None:
         return
@@ -170,11 +172,11 @@ def _hidden(config: RunConfig | None) -> Iterator[Finding]:
     if config.gpus == 0:
         fix = "remove the line (the run then sees every GPU), or write the number that it wants"
         yield Finding("Gpus", f"{place} says `Gpus: 0`, which hides every GPU", BAD, fix, only_gpu=True)
-    visible = dict(config.environment_variables).get("CUDA_VISIBLE_DEVICES")
-    if visible is not None and visible.strip() in ("", "-1"):
-        found = f"{place} sets it to {visible!r}, which hides every GPU"
+    variables = dict(config.environment_variables)
+    if hidden(variables):
+        found = f"{place} sets it to {variables[VISIBLE]!r}, which hides every GPU"
         fix = "remove it from `EnvironmentVariables` there"
-        yield Finding("CUDA_VISIBLE_DEVICES", found, BAD, fix, only_gpu=True)
+        yield Finding(VISIBLE, found, BAD, fix, only_gpu=True)
 
 
 def _outside(there: float, before: float, after: float) -> float:
@@ -223,13 +225,7 @@ COMMAND = Command(
             "NAME",
             complete="runconfig",
         ),
-        Option(
-            ("-o", "--output"),
-            "output",
-            "Write the findings in this form, for a program; lines to read, when neither it nor --query is given.",
-            choices=OUTPUTS,
-        ),
-        *LISTING[1:],  # --query
+        *FOR_PROGRAMS,
     ),
     (),
     ("jig doctor", "jig doctor -c my_dsvm", "jig doctor -c my_dsvm -o json"),

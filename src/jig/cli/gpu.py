@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.cli.grammar import LISTING, OUTPUTS, Command, Option
-from jig.cli.options import CONFIG
+from jig.cli.grammar import Command, Option
+from jig.cli.options import CONFIG, FOR_PROGRAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,13 +159,7 @@ COMMAND = Command(
             complete="runconfig",
         ),
         Option(("--watch",), "watch", "Look again every two seconds, until Ctrl-C."),
-        Option(
-            ("-o", "--output"),
-            "output",
-            "Write what was found in this form, for a program; lines to read, when neither it nor --query is given.",
-            choices=OUTPUTS,
-        ),
-        *LISTING[1:],  # --query
+        *FOR_PROGRAMS,
     ),
     (),
     ("jig gpu", "jig gpu -c my_dsvm --watch", "jig gpu -o json"),

@@ -20,13 +20,6 @@ def is_sampled(plan: Mapping[str, Any]) -> bool:
     return bool((plan.get("gpu") or {}).get("every_s"))
 
 
-def is_asked_for(plan: Mapping[str, Any]) -> bool:
-    """Whether the run, or its target, wants a GPU."""
-    gpu = plan.get("gpu") or {}
-    wishes = (gpu.get("want"), gpu.get("require"), gpu.get("warn_s"), gpu.get("stop_s"))
-    return any(wishes) or bool((plan.get("container") or {}).get("gpus"))
-
-
 def is_out_of_reach(plan: Mapping[str, Any]) -> bool:
     """Whether the run is in a container that gets none of the machine's GPUs."""
     container = plan.get("container")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.cli.grammar import Argument, Option
+from jig.cli.grammar import LISTING, OUTPUTS, Argument, Option
 
 CONFIG = Option(
     ("-c", "--run-configuration", "--runconfig"),
@@ -42,4 +42,14 @@ OLD_TARGET = Option(
     "Not needed: a run knows its target. Accepted for old scripts.",
     "NAME",
     complete="target",
+)
+# Of a command that writes lines to read unless a program asks.
+FOR_PROGRAMS = (
+    Option(
+        ("-o", "--output"),
+        "output",
+        "Write what was found in this form, for a program; lines to read, when neither it nor --query is given.",
+        choices=OUTPUTS,
+    ),
+    *LISTING[1:],  # --query
 )

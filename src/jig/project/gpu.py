@@ -5,6 +5,7 @@ from __future__ import annotations
 from jig.project import keys
 from jig.project.schema import Section
 from jig.project.yaml import MAP
+from jig.runner.gpu import VISIBLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ SAMPLING_S = 1.0
 SHORTEST_SAMPLING_S, LONGEST_SAMPLING_S = 0.1, 60.0
 LONGEST_IDLE_S = 30 * 86400.0
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 EXAMPLE = "IdleGpu: {warn: 2m, stop: 30m}"
 
 

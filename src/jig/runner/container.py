@@ -120,19 +120,19 @@ class Setup:
 
     def ask_interpreter(self) -> "Dict[str, Any]":
         """What the image's Python says of its frameworks, in a container like the run's; nothing where it cannot."""
-        from jig.runner.supervise import ASK_S, answered
+        from jig.runner.gpu import interpreter
 
         words = self.words()
         words[words.index("--name") + 1] += WHY
-        words = words[: words.index("--entrypoint") + 3] + [SCRIPT_IMPORTS + "/jig_gpu.py", "ask", WORK]
+        words = words[: words.index("--entrypoint") + 3] + [SCRIPT_IMPORTS + "/" + interpreter.SCRIPT, "ask", WORK]
         variables = merged_variables(self.start[1])
         given = b"".join(native(name) + b"=" + native(value) + b"\0" for name, value in variables.items())
         try:
-            said = self.starter.call("run", "--rm", *words, stdin=given, timeout_s=ASK_S)
+            said = self.starter.call("run", "--rm", *words, stdin=given, timeout_s=interpreter.ASK_S)
         except EngineFailed:
             sweep(self.folder.id)
             return {}
-        return answered(said.out)
+        return interpreter.answered(said.out)
 
     def take_back(self) -> None:
         """The run does not start after all."""
@@ -173,6 +173,7 @@ def container_name(run_id: str) -> str:
 
 def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: image.Image, home: str) -> Setup:
     """Make the files that the container needs, and fill in what the plan left open."""
+    from jig.runner.gpu import interpreter
     from jig.runner.supervise import script_variables
 
     plan, kind = request["plan"], request["environment"]["kind"]
@@ -228,9 +229,7 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
         variables["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = made.prefix
     variables.update(script_variables(request, SHARE, RUN))
     argv = [made.python if word == "{python}" else word for word in plan["argv"]]
-    if (plan.get("gpu") or {}).get("require"):
-        argv = [made.python, SCRIPT_IMPORTS + "/jig_gpu.py", "require"] + argv
-    setup.start = (argv, variables)
+    setup.start = (interpreter.guarded(plan, made.python, SCRIPT_IMPORTS, argv), variables)
     return setup
 
 

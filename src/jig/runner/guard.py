@@ -48,7 +48,10 @@ class Guard:
             return
 
     def outcome(self) -> "Optional[Dict[str, Any]]":
-        """Read what is there: the outcome, `{"guard": "killed"}`, or None when there is more to come."""
+        """Read what is there: the outcome, or None when there is more to come.
+
+        `{"guard": "killed"}`: what it guarded is ours to end.
+        """
         data = os.read(self._answers, 65536)
         lines = (self._heard + data).split(b"\n")
         self._heard = lines.pop()
@@ -61,7 +64,7 @@ class Guard:
         if data:
             return None
         os.waitpid(self.pid, 0)
-        return {"guard": "killed", "survivors": tree.end_below(os.getpid(), 0.0)}
+        return {"guard": "killed"}
 
 
 def start(watch: "Watch", not_ours: "Sequence[int]") -> Guard:

@@ -9,14 +9,15 @@ assert sys.platform != "win32"  # before the imports, so that the type checker l
 
 from jig.runner import environment, guard, manifest, tree
 from jig.runner.folder import INSIDE, runner_root
-from jig.runner.gpu.care import LEASED, Care, refusal
+from jig.runner.gpu import VISIBLE, interpreter
+from jig.runner.gpu.care import LEASED, Care
 from jig.runner.taking_in import TakenIn
 from jig.system import inherit_orphans
 from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Union
+    from typing import Any, Callable, Dict, Optional, Union
 
     from jig.runner.container import Ready
     from jig.runner.hold import Hold
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 FULL_BYTES = 64 * 1024
 UNTRACKED_WAIT_S = 30.0
-REQUIRE = "jig_gpu.py"  # stands before the script's words, and becomes the script where there is a GPU for it
-GPU_REFUSED = 93  # its exit code where there is none
-ASK_S = 60.0  # why no GPU was used; importing a framework from a slow disk takes long
 SHARE_VARIABLE = "AZUREML_NATIVE_SHARE_DIRECTORY"
 
 
@@ -44,6 +42,7 @@ class Supervisor:
         self._environment: "Optional[int]" = None  # open while we live: nobody removes what the script uses
         self._care = Care(taken.plan, taken.folder, taken.events.write)
         self._gpu_told: "Dict[str, Any]" = {}  # what the last event says of it
+        self._gpus_elsewhere = False
         self._idle = False
         self._ask_interpreter: "Callable[[], Dict[str, Any]]" = dict
         os.environ[tree.RUN_VARIABLE] = self._folder.id  # so that a program that builds the environment carries it too
@@ -77,7 +76,9 @@ class Supervisor:
                 return self._end("canceled", reason="canceled")
             self._taken.using.release()
             outcome = self._run_script(watch)
-            self._care.finish(quietly=outcome.get("guard") == "killed")
+            self._care.finish()
+            if outcome.get("guard") == "killed":
+                outcome["survivors"] = tree.end_below(os.getpid(), 0.0)
             self._care.release()
             # A script that failed has its own reason why it did not get as far as the GPU.
             well = outcome.get("exit") == 0 and not outcome["stopped"]
@@ -124,12 +125,11 @@ class Supervisor:
             from jig.runner.gpu.lease import variables
 
             environ.update(variables(devices))
-            environ[LEASED] = environ["CUDA_VISIBLE_DEVICES"]
-        script = os.path.join(runner_root(), "script", REQUIRE)
-        self._ask_interpreter = lambda: _ask_here([python, script, "ask", self._folder.work], environ)
+            environ[LEASED] = environ[VISIBLE]
+        scripts = os.path.join(runner_root(), "script")
+        self._ask_interpreter = lambda: interpreter.ask(python, scripts, self._folder.work, environ)
         self._running = {"argv": argv}
-        if (self._plan.get("gpu") or {}).get("require"):
-            argv = [python, script, "require"] + argv
+        argv = interpreter.guarded(self._plan, python, scripts, argv)
         return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log).run()
 
     def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
@@ -146,7 +146,7 @@ class Supervisor:
             self._note,
             self.stopping,
         )
-        self._care.is_elsewhere = ready.way is not None and not ready.leases()
+        self._gpus_elsewhere = ready.way is not None and not ready.leases()
         devices = self._care.lease(self.stopping, self._pause) if ready.leases() else []
         if devices is None:
             return None
@@ -181,17 +181,17 @@ class Supervisor:
             from jig.runner.hold import Hold
 
             self._hold = Hold(self._taken.home, self._folder)
-            self._care.is_patient = True
         watcher = guard.start(watch, not_ours=(self._taken.lock, self._wake, self._wake_write))
         self._taken.events.write("running", **self._running)
-        self._care.start(watcher.pid)
+        self._care.start(watcher.pid, self._gpus_elsewhere)
         grace_s = None
         while True:
             ready = select.select([watcher.fileno(), self._wake] + self._care.descriptors(), [], [], TICK_S)[0]
             if self._wake in ready:
                 os.read(self._wake, 512)
             self._care.hear()
-            self._idle = self._idle or self._care.is_idle_too_long()
+            if self._hold is None:  # a person in a shell may think for as long as they like
+                self._idle = self._idle or self._care.is_idle_too_long()
             if (self.stopping() or self._idle) and grace_s != self._grace_s():
                 grace_s = self._grace_s()  # a second cancel may be less patient than the first
                 watcher.stop(grace_s)
@@ -250,9 +250,9 @@ class Supervisor:
             from jig.runner.container import sweep
 
             sweep(self._folder.id)
-        if code == GPU_REFUSED and (self._plan.get("gpu") or {}).get("require"):
-            place = os.path.join(self._folder.path, INSIDE if self._taken.container else "", "gpu-refused.json")
-            refused = refusal(place, self._plan["variables"])
+        if code == interpreter.REFUSED and interpreter.requires(self._plan):
+            folder = os.path.join(self._folder.path, INSIDE if self._taken.container else "")
+            refused = interpreter.refusal(folder, self._plan["variables"])
             if refused:
                 return self._end("failed", reason="gpu-refused", exit_code=code, **refused)
         if outcome["stopped"]:
@@ -313,27 +313,6 @@ def script_variables(request: "Dict[str, Any]", share: str, run_folder: str) -> 
     variables["JIG_PROJECT"] = plan["project"]
     variables[tree.RUN_VARIABLE] = plan["run_id"]
     return variables
-
-
-def _ask_here(argv: "List[str]", environ: "Dict[str, str]") -> "Dict[str, Any]":
-    """What the run's interpreter says of its frameworks; nothing when it does not answer."""
-    from jig.runner import engine_call
-
-    try:
-        done = engine_call.run(argv, environ, b"", ASK_S)
-    except OSError:  # the script has removed its interpreter
-        return {}
-    return answered(done[1]) if done else {}
-
-
-def answered(out: bytes) -> "Dict[str, Any]":
-    """The answer among what `jig_gpu.py` printed."""
-    from jig.runner.quick_json import loads
-
-    for line in reversed(out.decode("utf-8", "replace").splitlines()):
-        if line.startswith("jig-gpu:"):
-            return dict(loads(line[len("jig-gpu:") :]))
-    return {}
 
 
 def _told(error: "Union[environment.EnvironmentFailed, environment.NotStarted]") -> "Dict[str, str]":

@@ -7,10 +7,11 @@ import os.path
 from jig.errors import JigError
 from jig.plan import PYTHON, Gpu, Plan
 from jig.project import RunConfig
+from jig.runner.gpu import VISIBLE
 from jig.targets import Given
 
 SHARE = "~/.azureml/share"
-NO_GPU = ("CUDA_VISIBLE_DEVICES", "")
+NO_GPU = (VISIBLE, "")
 
 
 def plan(given: Given) -> Plan:

@@ -5,7 +5,7 @@ import sys
 import time
 
 from jig.runner.environment import NotStarted, has_nvidia
-from jig.runner.gpu import NO_DRIVER
+from jig.runner.gpu import NO_DRIVER, VISIBLE, is_asked_for
 
 assert sys.platform != "win32"
 
@@ -22,19 +22,9 @@ if TYPE_CHECKING:
 ASK_AGAIN_S = 1.0
 LOOK_AGAIN_S = 5.0  # while others are before us in the queue; opening a driver takes long on some machines
 LEASED = "JIG_LEASED_DEVICES"  # what a run's CUDA_VISIBLE_DEVICES was set to
-QUIET = "?"
 ELSEWHERE = "the Docker engine is on another machine: its GPUs cannot be seen from here"
 FRESH_S = 10.0  # an older proof does not end a run: the driver may hang, and not the script
 NOTHING: "Dict[str, Any]" = {"driver": "", "cuda": "", "devices": [], "error": NO_DRIVER, "hint": ""}
-
-
-def asks(plan: "Dict[str, Any]") -> bool:
-    """Whether somebody expects this run to use a GPU."""
-    wanted = plan.get("gpu") or {}
-    boxed = plan.get("container") or {}
-    return bool(wanted.get("want") or wanted.get("require") or wanted.get("warn_s") or wanted.get("stop_s")) or bool(
-        boxed.get("gpus")
-    )
 
 
 class Care:
@@ -52,8 +42,6 @@ class Care:
         self._proved = 0.0
         self._warned = False
         self._trouble = ""  # with the driver, that was told
-        self.is_elsewhere = False  # the engine has its GPUs on another machine, where we cannot look
-        self.is_patient = False  # a place for shells: a person may think for as long as they like
 
     def lease(
         self, stopping: "Callable[[], bool]", pause: "Callable[[float], None]"
@@ -61,13 +49,11 @@ class Care:
         """Wait for the devices that the run wants, first come, first served; None when somebody wants it to end."""
         if not self._wanted.get("want"):
             return []
-        from jig.runner.gpu.lease import VISIBLE, Lease, LeaseRefused, Waiting
+        from jig.runner.gpu.lease import Lease, LeaseRefused, Waiting
         from jig.runner.gpu.look import look
 
-        if os.environ.get(LEASED) == os.environ.get(
-            VISIBLE
-        ):  # submitted by a run, whose leases are no limit for this one
-            os.environ.pop(VISIBLE, None)
+        if os.environ.get(LEASED) == os.environ.get(VISIBLE):
+            os.environ.pop(VISIBLE, None)  # submitted by a run, whose leases are no limit for this one
         self._lease = Lease(self._folder.id, self._wanted["want"], self._wanted["shared"])
         told: "Any" = None
         seen: "Dict[str, Any]" = {}
@@ -92,11 +78,11 @@ class Care:
         self.release()
         return None
 
-    def start(self, guard: int) -> None:
-        """Begin to look, now that the script is on its way."""
-        if self.is_elsewhere or not has_nvidia():
-            self._write("gpu", look=dict(NOTHING, error=ELSEWHERE) if self.is_elsewhere else NOTHING)
-        if self._wanted and not self.is_elsewhere:
+    def start(self, guard: int, elsewhere: bool) -> None:
+        """Begin to look, now that the script is on its way; not where the engine's GPUs are on another machine."""
+        if elsewhere or not has_nvidia():
+            self._write("gpu", look=dict(NOTHING, error=ELSEWHERE) if elsewhere else NOTHING)
+        if self._wanted and not elsewhere:
             from jig.runner.gpu import sampler
 
             every_s = self._wanted["every_s"]
@@ -121,16 +107,14 @@ class Care:
                 self._proof, self._proved = message["proof"], time.monotonic()
             elif "note" in message:
                 self._write("note", text=message["note"])
-            elif "error" in message and self._trouble not in (QUIET, message["error"]):
-                self._write("note", text="the GPU cannot be watched: %s" % message["error"])
+            elif "error" in message and message["error"] != self._trouble:
                 self._trouble = message["error"]
+                self._write("note", text="the GPU cannot be watched: %s" % self._trouble)
 
     def is_idle_too_long(self) -> bool:
         """Whether the run is to be stopped for it; warns before."""
         warn_s, stop_s = self._wanted.get("warn_s"), self._wanted.get("stop_s")
-        if self._proof is None or self.is_patient or not (warn_s or stop_s):
-            return False
-        if time.monotonic() - self._proved > FRESH_S:
+        if self._proof is None or not (warn_s or stop_s) or time.monotonic() - self._proved > FRESH_S:
             return False
         if self._proof["verdict"] in ("no gpu", "unknown"):
             return False
@@ -142,9 +126,8 @@ class Care:
             self._warned = False
         return bool(stop_s) and idle_s >= stop_s
 
-    def finish(self, quietly: bool) -> None:
-        """The last look, now that the script has ended; `quietly`: whatever the sampler says of itself."""
-        self._trouble = QUIET if quietly else self._trouble
+    def finish(self) -> None:
+        """The last look, now that the script has ended."""
         self.hear()
         if self._sampler is not None:
             last = self._sampler.finish()
@@ -156,7 +139,7 @@ class Care:
         if self._proof is None:
             return {}
         verdict = self._proof["verdict"]
-        if ask is None or not asks(self._plan) or verdict not in ("not used", "idle", "no gpu"):
+        if ask is None or not is_asked_for(self._plan) or verdict not in ("not used", "idle", "no gpu"):
             return {"proof": self._proof}
         from jig.runner.gpu import cause
 
@@ -171,18 +154,3 @@ class Care:
         if self._lease is not None:
             self._lease.release()
             self._lease = None
-
-
-def refusal(place: str, variables: "Dict[str, str]") -> "Dict[str, str]":
-    """Why a run that requires a GPU was not started, from the file that was written in its place; empty without one."""
-    from jig.runner.folder import read_plain
-    from jig.runner.gpu import cause
-    from jig.runner.quick_json import loads
-
-    try:
-        said = loads(read_plain(place))
-        os.unlink(place)
-        reason, fix = cause.why(said, variables)
-    except (OSError, ValueError, KeyError, TypeError):  # the script ended with that code itself, or wrote nonsense
-        return {}
-    return {"detail": reason, "hint": fix}

@@ -1,10 +1,11 @@
 """Why a run used no GPU though it was to: told from what its own interpreter says of its frameworks. Pure."""
 
+from jig.runner.gpu import VISIBLE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Tuple
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 DRIVER = "cuda"  # the answer of the driver itself, where there is no framework
 # How a framework is told to use the GPU, and how a build of it that can is installed.
 MOVES = {

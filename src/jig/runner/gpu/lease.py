@@ -10,7 +10,7 @@ import time
 
 assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
 
-from jig.runner.gpu import lease_files, lease_rules
+from jig.runner.gpu import VISIBLE, lease_files, lease_rules
 from jig.runner.gpu.lease_files import LeaseRefused
 from jig.runner.gpu.lease_ticket import Ticket
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Lease", "LeaseRefused", "Waiting", "holders", "variables"]
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 UNWELL_S = 60.0  # for a driver that answered when the run began to wait
 
 
