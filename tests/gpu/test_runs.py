@@ -12,6 +12,7 @@ import jig
 from jig.runner import events
 from jig.runner.folder import Home
 from tests.conftest import until
+from tests.runner.wheels import make_wheel
 
 # The script says in the driver's file that it is on a device, as a framework would by using it.
 ON = "import os, time\nwith open({place!r}, 'a') as file:\n    file.write('process %d 512 {busy}\\n' % os.getpid())\n"
@@ -281,3 +282,24 @@ def test_the_report_comes_without_sampling_too(project, driver_here, cli, jig_ho
     found = past(jig_home, said.run_id)
     assert len(the("gpu", found)["look"]["devices"]) == 2
     assert not os.path.exists(Home(str(jig_home)).run(said.run_id).path + "/system.jsonl")
+
+
+def test_a_build_that_the_driver_is_too_old_for_is_told_at_the_start(project, driver_here, cli):
+    """What of the doctor costs nothing, with the look that the run took anyway."""
+    driver_here.set_driver(version="470.82.01", cuda=11040)
+    wheels = project.path / "wheels"
+    make_wheel(wheels, "torch", "2.4.0")
+    lines = ("--no-index", f"--find-links {wheels}", "torch==2.4.0")
+    project.write(
+        "aml_config/conda_dependencies.yml", "dependencies:\n  - pip:\n" + "".join(f"    - {line}\n" for line in lines)
+    )
+    project.write("aml_config/local.compute", "type: local\nuserManagedEnvironment: false\n")
+    project.runconfig("local", Gpus=1, CondaDependenciesFile="aml_config/conda_dependencies.yml")
+    project.write("train.py", "print('trains')")
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 0, said.err
+    (told,) = [line for line in said.out.splitlines() if "WARNING" in line]
+    assert told.startswith(
+        "jig: WARNING: torch 2.4.0: made with CUDA 12.1 (aml_config/conda_dependencies.yml:5), which needs driver "
+        "525.60.13 or newer; the machine has 470.82.01 (fix: in aml_config/conda_dependencies.yml, under `- pip:`, write"
+    )
