@@ -10,6 +10,7 @@ import sys
 from jig.runner import image, image_words
 from jig.runner.engine import Engine, EngineFailed, home_key
 from jig.runner.engine_proxies import docker_proxies, no_proxies
+from jig.runner.environment import EnvironmentFailed, NotStarted
 from jig.runner.folder import BOX, INSIDE, SCRIPT_HOME, WHO, RunFolder, runner_root
 from jig.runner.manifest import native
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from jig.runner.engine_gpu import Way
     from jig.runner.engine_run import Asked
+    from jig.runner.taking_in import TakenIn
 
     Known = Dict[str, Union[str, List[str]]]
 
@@ -77,6 +79,44 @@ def get_ready(home: str, container: "Dict[str, Any]", environment: "Dict[str, An
     return Ready(look, way)
 
 
+class Begun:
+    """A container that the engine makes while other things are done; or why it cannot."""
+
+    def __init__(self, taken: "TakenIn", ready: Ready, ensure: "Callable[[], image.Image]") -> None:
+        self._failed: "Optional[Exception]" = None
+        try:
+            self.made = ensure()
+            self.setup = set_up(taken.folder, taken.request, ready, self.made, taken.home.path)
+            self.setup.ask()
+        except EngineFailed as error:
+            self._failed = image.failed(error)
+        except (EnvironmentFailed, NotStarted, OSError) as error:
+            self._failed = error
+
+    def check(self) -> None:
+        """Raise what kept us from it."""
+        if self._failed is not None:
+            raise self._failed
+
+    def leave(self) -> None:
+        """Close what another process goes on with."""
+        if self._failed is None:
+            os.close(self.made.held)
+            if self.setup.asked is not None:
+                self.setup.asked.close()
+
+
+def begin(taken: "TakenIn", ready: Ready) -> "Optional[Begun]":
+    """Begin at once with the container of a run that nothing has to be made for, and nothing waited for."""
+    from jig.runner import image_facts
+
+    leased = (taken.plan.get("gpu") or {}).get("want")
+    if leased or not ready.look.image_id or not image_facts.read(taken.home.path, ready.look.image_id):
+        return None
+    ensure = (ready.look, taken.request["environment"], taken.folder.prepare_log, lambda text: None, lambda: False)
+    return Begun(taken, ready, lambda: image.ensure(*ensure))
+
+
 class Setup:
     """All that the guard needs to start the container and to watch it."""
 
@@ -96,6 +136,7 @@ class Setup:
         self.shared = bool(container["shared"])
         self.start: "Tuple[List[str], Dict[str, str]]" = ([], {})  # the script's words and variables
         self.asked: "Optional[Asked]" = None  # where the engine makes it already
+        self.lay_out: "Callable[[], None]" = lambda: None  # the code, which may come while the container starts
         self._container = container
         self._known = known
 

@@ -100,6 +100,7 @@ class ContainerWatch:
         else:
             from jig.runner.container_copy import Copying
 
+            self._lay_out()
             self._copying = Copying(self._setup, self._heed)
             self._copying.bring_in(words)
             command = ["start", "--attach", "--interactive", self._setup.name]
@@ -111,6 +112,15 @@ class ContainerWatch:
         if not self._client:
             self._become_client(self._setup.starter.argv(*command), reading, asked)
         os.close(reading)
+        self._lay_out()  # while the container starts: init waits for its orders
+
+    def _lay_out(self) -> None:
+        """Put the code where the container sees it, once."""
+        lay_out, self._setup.lay_out = self._setup.lay_out, lambda: None
+        try:
+            lay_out()
+        except OSError as error:
+            raise EngineFailed(str(error))
 
     def _become_client(self, argv: "List[str]", stdin: int, asked: "Optional[Asked]") -> None:
         try:

@@ -87,6 +87,10 @@ class Asked:
         """Of the connection on which the answer comes; any process that has it may go on."""
         return int(self._connection.fileno())
 
+    def close(self) -> None:
+        """Leave it to another process that has the connection."""
+        self._connection.close()
+
     def wait(self) -> "Tuple[int, bytes]":
         """The engine's answer."""
         try:

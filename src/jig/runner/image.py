@@ -163,8 +163,6 @@ def check(found: Look) -> None:
 
 def ensure(
     found: Look,
-    home: str,
-    container: "Dict[str, Any]",
     environment: "Dict[str, Any]",
     log_path: str,
     tell: "Callable[[str], None]",

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional, Union
 
-    from jig.runner.container import Ready
+    from jig.runner.container import Begun, Ready
     from jig.runner.hold import Hold
 
 
@@ -133,40 +133,34 @@ class Supervisor:
         return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log).run()
 
     def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
-        from jig.runner import container, container_watch, image
-        from jig.runner.engine import EngineFailed
+        from jig.runner import container_watch
 
-        home = self._taken.home.path
-        made = image.ensure(
-            ready.look,
-            home,
-            self._plan["container"],
-            self._taken.request["environment"],
-            self._folder.prepare_log,
-            self._note,
-            self.stopping,
-        )
         self._gpus_elsewhere = ready.way is not None and not ready.leases()
-        devices = self._care.lease(self.stopping, self._pause) if ready.leases() else []
-        if devices is None:
+        begun = self._taken.begun or self._begin_container(ready)
+        if begun is None:
             return None
-        try:
-            ready.give(devices)
-            setup = container.set_up(self._folder, self._taken.request, ready, made, home)
-        except EngineFailed as error:
-            raise image.failed(error)
+        begun.check()
+        setup = begun.setup
         self._ask_interpreter = setup.ask_interpreter
-        self._running = {"argv": setup.argv(), "image": made.id, "gpu": ready.way.name if ready.way else ""}
-        setup.ask()  # the engine makes the container while the code is laid out
-        try:
-            self._lay_out()
-        except OSError:
-            setup.take_back()
-            raise
+        self._running = {"argv": setup.argv(), "image": begun.made.id, "gpu": ready.way.name if ready.way else ""}
+        setup.lay_out = self._lay_out
         if self.stopping():
             setup.take_back()
             return None
         return lambda orders, tell: container_watch.ContainerWatch(orders, tell, setup).run()
+
+    def _begin_container(self, ready: "Ready") -> "Optional[Begun]":
+        """Make the image, and wait for devices; None when somebody wants the run to end."""
+        from jig.runner import image
+        from jig.runner.container import Begun
+
+        request = self._taken.request
+        made = image.ensure(ready.look, request["environment"], self._folder.prepare_log, self._note, self.stopping)
+        devices = self._care.lease(self.stopping, self._pause) if ready.leases() else []
+        if devices is None:
+            return None
+        ready.give(devices)
+        return Begun(self._taken, ready, lambda: made)
 
     def _pause(self, seconds: float) -> None:
         """Wait, but not when somebody wants something."""
@@ -245,7 +239,8 @@ class Supervisor:
         if "error" in outcome:
             if outcome.get("hint"):
                 fields["hint"] = outcome["hint"]
-            return self._end("failed", reason="not-started", detail=outcome["error"], **fields)
+            reason = "disk-full" if self._disk_full() else "not-started"
+            return self._end("failed", reason=reason, detail=outcome["error"], **fields)
         if outcome.get("guard") == "killed" and self._taken.container:
             from jig.runner.container import sweep
 

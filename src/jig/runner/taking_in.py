@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO, Dict, List, Optional, Tuple
 
     if sys.platform != "win32":
-        from jig.runner.container import Ready
+        from jig.runner.container import Begun, Ready
     else:
-        Ready = Any
+        Begun = Ready = Any
 
 RESERVE_BYTES = 64 * 1024
 
@@ -24,7 +24,19 @@ RESERVE_BYTES = 64 * 1024
 class TakenIn:
     """A run whose folder stands, whose lock is held, and whose first event is written."""
 
-    __slots__ = ("container", "entries", "events", "folder", "home", "lock", "plan", "request", "store", "using")
+    __slots__ = (
+        "begun",
+        "container",
+        "entries",
+        "events",
+        "folder",
+        "home",
+        "lock",
+        "plan",
+        "request",
+        "store",
+        "using",
+    )
 
     def __init__(
         self,
@@ -37,6 +49,7 @@ class TakenIn:
         container: "Optional[Ready]",
     ) -> None:
         self.container = container
+        self.begun: "Optional[Begun]" = None
         self.home = home
         self.request = request
         self.plan = request["plan"]  # type: Dict[str, Any]

@@ -29,8 +29,14 @@ def supervise(words: "List[str]") -> None:
     request = wire.read_request(sys.stdin.buffer)
     home = Home(expand_home(request.get("home")))
     taken = take_in(home, request, sys.stdin.buffer, sys.stdout.buffer)
+    if taken.container is not None:
+        from jig.runner import container
+
+        taken.begun = container.begin(taken, taken.container)
     if detach():
         supervisor.main(taken)
+    if taken.begun is not None:
+        taken.begun.leave()
     os.close(taken.lock)  # the supervisor's alone from here on: the kernel frees it when that one dies
     taken.using.release()
     wire.write_answer(sys.stdout.buffer, {"handle": {"run": taken.folder.id, "folder": taken.folder.path}})
@@ -141,7 +147,7 @@ def prepare() -> None:
             if container and box and sys.platform != "win32":
                 from jig.runner import image
 
-                made = image.ensure(container.look, home.path, box, wanted, log, tell, has_left)
+                made = image.ensure(container.look, wanted, log, tell, has_left)
                 python = "%s in the image %s" % (made.python, made.tag or made.id)
             else:
                 python = environment.ensure(wanted, home.path, log, tell, has_left)
