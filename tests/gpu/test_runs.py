@@ -12,6 +12,7 @@ import jig
 from jig.runner import events
 from jig.runner.folder import Home
 from tests.conftest import until
+from tests.engines.gpu.driver import UUIDS
 from tests.runner.wheels import make_wheel
 
 # The script says in the driver's file that it is on a device, as a framework would by using it.
@@ -204,6 +205,39 @@ def test_a_busy_run_is_left_alone(project, busy, cli, jig_home):
     found = past(jig_home, said.run_id)
     assert found[-1]["event"] == "completed"
     assert not [event for event in found if event["event"] == "gpu-idle"]
+
+
+def test_one_that_reads_its_data_first_is_waited_for(project, driver_here, cli, jig_home):
+    """Two seconds without the GPU, work, and two seconds without it again: never as long as its patience."""
+    project.runconfig("local", IdleGpu={"warn": "1s", "stop": "4s"}, GpuSampling=0.2)
+    place = str(driver_here.device(0))
+    work = ON.format(place=place, busy=90) + "time.sleep(1)\n"
+    done = f"with open({place!r}) as file:\n    text = file.read().partition('process')[0]\nopen({place!r}, 'w').write(text)\n"
+    project.write("train.py", f"import time\ntime.sleep(2.5)\n{work}{done}time.sleep(2.5)\n{work}")
+    driver_here.set(0, busy=90, used=512)
+    said = cli("submit", "-c", "local", "train.py")
+    found = past(jig_home, said.run_id)
+    assert found[-1]["event"] == "completed", found
+    assert len([event for event in found if event["event"] == "gpu-idle"]) == 2
+    assert found[-1]["proof"]["verdict"] == "used"
+
+
+def test_a_driver_that_goes_away_in_the_middle_takes_no_run_with_it(project, busy, cli, jig_home):
+    project.runconfig("local", IdleGpu={"stop": "2s"}, GpuSampling=0.2)
+    project.write(
+        "train.py",
+        ON.format(place=str(busy.device(0)), busy=90)
+        + "time.sleep(1)\nopen('outputs/now', 'w').close()\ntime.sleep(4)\nprint('trained')\n",
+    )
+    run_id = cli("submit", "-a", "-c", "local", "train.py").run_id
+    until((jig_home / "runs" / run_id / "work/outputs/now").exists)
+    busy.lose(0)
+    until(lambda: past(jig_home, run_id)[-1]["event"] in events.FINAL)
+    found = past(jig_home, run_id)
+    assert (found[-1]["event"], found[-1]["exit_code"]) == ("completed", 0)
+    assert found[-1]["proof"]["verdict"] == "used"  # as far as anybody could see
+    (told,) = [event["text"] for event in found if event["event"] == "note"]
+    assert told == f"the GPU cannot be watched: {UUIDS[0]}: a GPU is lost: it no longer answers on its bus"
 
 
 def test_a_driver_that_hangs_hangs_no_run(project, driver_here, cli, jig_home):

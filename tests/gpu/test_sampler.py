@@ -203,11 +203,11 @@ def test_a_device_that_is_lost(driver_here, make, start, folder):
     heard.next()
     driver_here.lose(0)
     heard.next(3)
-    assert heard.all("error") == []  # there is another one
+    lost = "a GPU is lost: it no longer answers on its bus"
+    assert heard.all("error") == [f"{UUIDS[0]}: {lost}"]  # there is another one
     driver_here.lose(1)
     proof = heard.next(3)
-    (error,) = heard.all("error")
-    assert "lost" in error and proof["verdict"] == "unknown"
+    assert heard.all("error")[1:] == [lost] and proof["verdict"] == "unknown"
     assert [gpu["busy_percent"] for gpu in lines(folder)[-1]["gpus"]] == [None, None]
 
 

@@ -78,9 +78,10 @@ class Sampling:
         self._tell_failure(sample["gpus"])
 
     def _tell_failure(self, gpus: "List[Dict[str, Any]]") -> None:
-        """Say once that no device is seen any more."""
-        errors = [gpu["error"] for gpu in gpus if "error" in gpu]
-        failing = errors[0] if errors and len(errors) == len(gpus) else ""
+        """Say once that devices are not seen any more."""
+        lost = [gpu for gpu in gpus if "error" in gpu]
+        failing = ", ".join(gpu["uuid"] for gpu in lost) + ": " if len(lost) < len(gpus) else ""
+        failing = failing + lost[0]["error"] if lost else ""
         if failing and failing != self._failing:
             self._tell({"error": failing, "silent_s": self._every_s})
         self._failing = failing
