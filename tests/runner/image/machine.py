@@ -62,7 +62,7 @@ class ImageMachine:
     ) -> image.Image:
         """The image; it may be removed at once, and the container of its build is gone."""
         look = self.look(request, base)
-        made = image.ensure(look, str(self.home), look.container, request, str(self.log), self.told.append, stopping)
+        made = image.ensure(look, request, str(self.log), self.told.append, stopping)
         os.close(made.held)
         until(lambda: self.containers() == [], what="the end of the build's container")
         return made
@@ -106,7 +106,7 @@ class ImageMachine:
             "import json, os, sys; from jig.runner import image; home, log, base = sys.argv[1:]; "
             "request = json.load(sys.stdin); look = image.look(home, {'base': base, 'gpus': ''}, request); "
             "tell = lambda text: print(text, flush=True); "
-            "print(image.ensure(look, home, look.container, request, log, tell, lambda: False).id)"
+            "print(image.ensure(look, request, log, tell, lambda: False).id)"
         )
         options.setdefault("env", {**os.environ, "PYTHONPATH": str(SOURCE)})
         argv = [*before, sys.executable, "-c", code, str(self.home), str(self.log), PYTHON]

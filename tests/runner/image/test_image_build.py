@@ -197,7 +197,7 @@ def test_an_engine_that_hangs(machine: ImageMachine, make_engine, monkeypatch: p
         frozen.pause()
 
     with pytest.raises(EnvironmentFailed) as failed:
-        image.ensure(look, look.home, look.container, look.environment, str(machine.log), tell, lambda: False)
+        image.ensure(look, look.environment, str(machine.log), tell, lambda: False)
     assert str(failed.value) == (
         "the Docker engine has not answered for minutes while the environment was built: when `docker info` does not "
         "answer either, `sudo systemctl restart docker`"
