@@ -13,7 +13,7 @@ from folders import SOURCE, empty_home, place, read, write
 
 INSTALLED = ("src", "pyproject.toml", "README.md", "LICENSE")  # what a wheel of jig is made of
 # Settings of the person that starts the benchmarks; the programs that are timed get none of them.
-SETTINGS = ("PYTHON", "JIG_", "GIT_", "DOCKER_", "MLFLOW_", "GUILD_", "VIRTUAL_ENV")
+SETTINGS = ("PYTHON", "JIG_", "GIT_", "DOCKER_", "MLFLOW_", "GUILD_", "TRACKIO_", "WANDB_", "VIRTUAL_ENV")
 VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
 
 
@@ -56,6 +56,18 @@ def mlflow() -> Venv:
 def guild() -> Venv:
     """Guild AI. It imports pkg_resources, which newer Pythons and newer setuptools come without."""
     return _ready("guildai", "guildai", "guildai", "setuptools<81")
+
+
+@functools.cache
+def trackio() -> Venv:
+    """The tracker Trackio."""
+    return _ready("trackio", "trackio", "trackio")
+
+
+@functools.cache
+def wandb() -> Venv:
+    """Weights & Biases' tracker."""
+    return _ready("wandb", "wandb", "wandb")
 
 
 def _ready(distribution: str, stamp: str, *wanted: str) -> Venv:

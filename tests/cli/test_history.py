@@ -26,7 +26,8 @@ ORIGINAL = {
     "target", "user_id", "arguments",
 }  # fmt: skip
 GPU = {"gpu", "gpu_s", "gpu_peak_memory_bytes", "gpu_busy_percent"}
-ADDED = {"reason", "exit_code", "run_configuration", "snapshot_id", "metrics"} | GPU
+SAID = {"params", "tags", "note", "archived", "run_name", "sweep", "reproduces"}
+ADDED = {"reason", "exit_code", "run_configuration", "snapshot_id", "metrics"} | GPU | SAID
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 import pytest
 
+from jig.runner.folder import RunFolder
 from jig.store.record import record
-from jig.store.runs import Run, fold
+from jig.store.runs import Run, attachments, fold, last_metrics
+from tests.store.records import PLAN, log
 
 PROOF = {
     "verdict": "used",
@@ -21,20 +23,6 @@ PROOF = {
     "peak_rss_bytes": 1 << 30,
 }  # fmt: skip
 LOOK = {"driver": "570.1", "cuda": "12.8", "devices": [], "error": "", "hint": ""}
-PLAN = {
-    "run_id": "p_1",
-    "number": 1,
-    "project": "p",
-    "script": "a.py",
-    "arguments": [],
-    "target": "local",
-    "run_config": "local",
-    "created": 0.0,
-    "parent_run_id": "",
-    "origin": {"commit": ""},
-    "snapshot": {"id": "ab"},
-    "user": "ada",
-}
 
 
 def happened(*told):
@@ -73,7 +61,7 @@ def test_the_proof():
     end = ("completed", {"reason": "exited", "exit_code": 0, "proof": PROOF})
     run = fold(happened("queued", "preparing", "running", ("gpu", {"look": LOOK}), end))
     assert (run.proof, run.driver, run.cause) == (PROOF, "570.1", "")
-    found = record(PLAN, run, {"gpu_s": "a metric"}, [])
+    found = record(PLAN, run, {"values": {"gpu_s": "a metric"}}, [])
     assert found["gpu"] == {**PROOF, "driver": "570.1"}
     assert (found["gpu_s"], found["gpu_peak_memory_bytes"], found["gpu_busy_percent"]) == (61.5, 5 << 30, 65.4)
     assert found["metrics"] == {"gpu_s": "a metric"}
@@ -107,3 +95,57 @@ def test_runs_without_a_gpu_have_no_numbers(proof):
 def test_new_ends(reason, more, why):
     run = fold(happened("running", ("failed", {"reason": reason, "hint": "do this", **more})))
     assert (run.state, run.reason, run.why, run.fix) == ("Failed", reason, why, "do this")
+
+
+def test_what_stands_at_the_top_of_a_record():
+    said = {
+        "values": {
+            "loss": 1,
+            "lr": 2,
+            "curve": [1],
+            "picture": {"image": "outputs/a.png"},
+            "status": "mine",
+            "none": None,
+        },
+        "params": {"lr": 3, "opt": "adam", "curve": 7, "shuffle": False, "sizes": [1, 2]},
+        "tags": {"stage": "final", "gone": None, "mlflow.runName": "lively-cat"},
+    }
+    found = record({**PLAN, "params": {"opt": "sgd", "seed": 1}, "sweep": "p_0"}, Run(), said, [])
+    assert list(found)[:6] == ["loss", "lr", "opt", "seed", "curve", "shuffle"]
+    assert [found[name] for name in list(found)[:6]] == [1, 2, "adam", 1, 7, False]
+    assert (found["status"], found["metrics"]["status"]) == ("Queued", "mine")
+    assert found["params"] == {"opt": "adam", "seed": 1, "lr": 3, "curve": 7, "shuffle": False, "sizes": [1, 2]}
+    assert found["tags"] == {"stage": "final", "mlflow.runName": "lively-cat"}
+    assert (found["run_name"], found["sweep"]) == ("lively-cat", "p_0")
+    assert (found["note"], found["archived"], found["hidden"]) == (None, False, False)
+    assert not {"picture", "sizes", "none", "stage"} & set(found)
+
+
+def test_last_metrics_are_those_of_the_run_itself(tmp_path):
+    assert last_metrics(RunFolder(str(tmp_path))) == {}
+    log(tmp_path, {"values": {"a": 1}}, {"run": "1", "values": {"a": 2, "b": 3}}, {"params": {"c": 4}})
+    assert last_metrics(RunFolder(str(tmp_path))) == {"a": 1}
+
+
+def test_artifacts(tmp_path):
+    folder = RunFolder(str(tmp_path / "run"))
+    for name in (
+        "output.log",
+        "events.jsonl",
+        "work/outputs/b/z.txt",
+        "work/outputs/a.txt",
+        "work/outputs/c/d/e.txt",
+        "x",
+    ):
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).touch()
+    outputs = tmp_path / "run/work/outputs"
+    (outputs / "inside").symlink_to("a.txt")
+    (outputs / "outside").symlink_to("/etc/passwd")
+    (outputs / "loop").symlink_to("loop")
+    (outputs / "folder").symlink_to("/etc")
+    found = ["driver_log", "control_log", "outputs/a.txt", "outputs/inside", "outputs/b/z.txt", "outputs/c/d/e.txt"]
+    assert attachments(folder) == found
+    outputs.rename(tmp_path / "run/work/other")
+    outputs.symlink_to("other")
+    assert attachments(folder) == found[:2]

@@ -26,12 +26,13 @@ class Script:
         (self.run_dir / "work" / "outputs").mkdir(parents=True)
         self.outputs = self.run_dir / "work" / "outputs"
         self.modules = tmp_path / "script"
+        self.python = PYTHON
         lay_out(self.modules)
 
     def __call__(self, code: str, *argv: str, path: tuple[object, ...] = (), rc: int = 0, **env: str) -> str:
         """What the code printed; stderr is in `.stderr`. `path` stands behind our folder, as site-packages does."""
         done = subprocess.run(
-            [PYTHON, "-c", code, *argv],
+            [self.python, "-c", code, *argv],
             cwd=self.run_dir / "work",
             env={
                 **{name: value for name, value in os.environ.items() if not name.startswith(OURS)},

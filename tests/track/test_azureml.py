@@ -1,5 +1,6 @@
 """`azureml.logging` in a script, alone and beside a real `azureml` of every kind."""
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -195,3 +196,40 @@ def test_odd_entries_of_sys_path_do_no_harm(script):
     code = "import sys, pathlib; sys.path[:0] = ['', pathlib.Path('x'), '/no/such', 'a\\nb']"
     script(code + LOG)
     assert script.values() == [{"Accuracy": 0.5}]
+
+
+# What the tutorial of Azure ML Workbench does: numbers, arrays of a curve, and pictures that it writes into outputs.
+TUTORIAL = """
+import os, sys
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from azureml.logging import get_azureml_logger
+
+os.makedirs("./outputs", exist_ok=True)
+run_logger = get_azureml_logger()
+run_logger.log("Regularization Rate", 0.01)
+run_logger.log("Accuracy", np.mean(np.array([0.5, 1.0])))
+precision, recall, thresholds = np.array([0.25, 1.0]), np.array([1.0, 0.5]), np.array([0.1, 0.9])
+run_logger.log("Precision", precision)
+run_logger.log("Recall", recall)
+run_logger.log("Thresholds", thresholds)
+plt.figure(figsize=(2, 2))
+plt.step(recall, precision)
+plt.savefig("./outputs/roc.png", bbox_inches="tight")
+"""
+
+
+def test_the_tutorial_of_the_original(script):
+    script.python = sys.executable  # it needs packages
+    script(TUTORIAL)
+    assert script.values() == [
+        {"Regularization Rate": 0.01},
+        {"Accuracy": 0.75},
+        {"Precision": [0.25, 1.0]},
+        {"Recall": [1.0, 0.5]},
+        {"Thresholds": [0.1, 0.9]},
+    ]
+    assert (script.outputs / "roc.png").read_bytes().startswith(b"\x89PNG")
+    assert script.stderr == ""

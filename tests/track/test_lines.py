@@ -247,3 +247,24 @@ print(os.get_inheritable(fd))
 """
     assert script(code) == "False\n"
     assert os.stat(script.run_dir / "metrics.jsonl").st_mode & 0o111 == 0
+
+
+def test_workers_that_are_started_anew_write_into_the_same_file(script):
+    """As the workers of a data loader are on systems that do not fork, and as they end: without a goodbye."""
+    script(
+        """
+import multiprocessing, os, jig
+if __name__ == "__main__":
+    jig.log("n", 0)
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=jig.log, args=("n", number)) for number in (1, 2)]
+    for worker in workers: worker.start()
+    for worker in workers: worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    jig.log("n", 3)
+    os._exit(0)
+"""
+    )
+    assert sorted(line["n"] for line in script.values()) == [0, 1, 2, 3]
+    assert script.values()[0] == {"n": 0}
+    assert script.values()[-1] == {"n": 3}

@@ -160,5 +160,5 @@ def test_importing_jig_costs_next_to_nothing(script):
 
 def test_the_public_names(script):
     assert script("import jig; print(sorted(jig.__all__), jig.__version__)") == (
-        "['__version__', 'log', 'upload'] 0.1.0\n"
+        "['__version__', 'log', 'log_image', 'log_table', 'params', 'tag', 'upload'] 0.1.0\n"
     )

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 NOUNS = {
     "project": "jig.cli.project",
     "experiment": "jig.cli.experiment",
+    "sweep": "jig.cli.sweep",
     "history": "jig.cli.history",
+    "asset": "jig.cli.asset",
     "computetarget": "jig.cli.computetarget",
     "environment": "jig.cli.environment",
     "runconfiguration": "jig.cli.runconfiguration",
@@ -39,8 +41,8 @@ SHORT = {
 }
 # What `jig --help` shows, by what people do.
 SECTIONS = (
-    ("Run", ("submit", "cancel", "experiment")),
-    ("Look", ("status", "logs", "shell", "history", "gpu", "doctor")),
+    ("Run", ("submit", "cancel", "sweep", "experiment")),
+    ("Look", ("status", "logs", "shell", "history", "asset", "gpu", "doctor")),
     ("Set up", ("project", "computetarget", "runconfiguration", "environment", "completion")),
 )
 INTERRUPTED = 130
@@ -116,7 +118,11 @@ def find(words: list[str]) -> Found:
         elif word in ("--debug", "--verbose"):
             kept.append(word)
         elif not _step(found, word):
-            raise _lost(found, word)
+            if not isinstance(found.node, Group) or found.node.usual is None:
+                raise _lost(found, word)
+            found.also = f"{found.path} {found.node.usual.name}"
+            found.node = found.node.usual
+            rest.insert(0, word)
     found.words = kept + rest
     return found
 

@@ -66,9 +66,12 @@ def candidates(words: list[str]) -> list[Candidate]:
         return [] if helped else _within(found.node, found.words, current)
     if isinstance(found.node, Group):
         members: Iterable[Candidate] = [(member.name, summary(member)) for member in found.node.commands]
+        if found.node.usual is not None:
+            members = [*members, *_within(found.node.usual, [], current)]
     else:
         members = [(name, "") for name in (*SHORT, *NOUNS, *ALIASES, "help", "--version")]
-    return [item for item in (*members, ("--help", "")) if item[0].startswith(current)]
+    shown = {item[0]: item for item in (*members, ("--help", ""))}
+    return [item for item in shown.values() if not item[0] or item[0].startswith(current)]
 
 
 def _within(command: Command, before: list[str], current: str) -> list[Candidate]:

@@ -219,7 +219,7 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         rows.append(("Duration", human_duration(run.duration_s)))
     if verdict := gpu_text.verdict(run.proof):
         rows.append(("GPU", verdict))
-    scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, list)]
+    scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, (list, dict))]
     if scalars:
         rows.append(("Metrics", ", ".join(scalars)))
     outputs = [name for name in runs.attachments(folder) if name.startswith("outputs" + os.sep)]

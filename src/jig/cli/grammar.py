@@ -108,17 +108,23 @@ class Command:
 
 
 class Group:
-    """A noun: the commands, and groups of them, that belong to it."""
+    """A noun: the commands, and groups of them, that belong to it; `usual` is meant where none of them is named."""
 
-    __slots__ = ("aliases", "commands", "help", "name")
+    __slots__ = ("aliases", "commands", "help", "name", "usual")
 
     def __init__(
-        self, name: str, help: str, commands: tuple[Command | Group, ...], aliases: tuple[str, ...] = ()
+        self,
+        name: str,
+        help: str,
+        commands: tuple[Command | Group, ...],
+        aliases: tuple[str, ...] = (),
+        usual: Command | None = None,
     ) -> None:
         self.name: Final = name
         self.help: Final = help
         self.commands: Final = commands
         self.aliases: Final = aliases
+        self.usual: Final = usual
 
     def find(self, word: str) -> Command | Group | None:
         """The member that goes by this name or alias."""

@@ -54,6 +54,9 @@ def group_help(group: Group, path: str, width: int) -> str:
         _sections([("Commands", [(member.name, described(member)) for member in group.commands])], width),
         _prose(f"`{path} COMMAND --help` tells all about one of them.", width),
     ]
+    if group.usual is not None:
+        parts.append(f"Without a COMMAND it is `{group.usual.name}`:")
+        parts.append(command_help(group.usual, path, width).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
 

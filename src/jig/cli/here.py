@@ -9,6 +9,13 @@ from jig.errors import StoreError, UsageError
 from jig.project import Project
 from jig.store.queries import Found, Store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+LAST = "last"
+
 
 def store() -> Store:
     """The record; what it has to tell goes to stderr."""
@@ -40,4 +47,55 @@ def find_going(wanted: str | None) -> Found:
 
 def find_run(wanted: str | None) -> Found:
     """The run that was named, or the latest of this project (of all, outside a project)."""
-    return store().find(wanted, project_name())
+    return find_runs((wanted,))[0]
+
+
+def find_runs(words: Sequence[str | None]) -> list[Found]:
+    """The runs that were named: by id, by a unique beginning, or as `last`, `last~1`, `last~2` …"""
+    record, project = store(), project_name()
+    return [record.find(_meant(word, record, project), project) for word in words]
+
+
+def find_kept(wanted: str | None) -> Found:
+    """The run that was named, or the folder that was kept under this name before a restore."""
+    from jig.kept import kept_folder
+    from jig.machines.local import LocalMachine
+    from jig.runner.folder import Home, RunFolder, default_home, is_run_id
+
+    if wanted is None:
+        raise UsageError("no run was named", "for example:  jig project restore --run-id last")
+    home = Home(default_home())
+    folder = RunFolder(os.path.join(kept_folder(home), wanted))
+    if is_run_id(wanted) and os.path.exists(folder.plan):
+        return Found(wanted, folder, LocalMachine(home.path))
+    return find_run(wanted)
+
+
+def _meant(word: str | None, record: Store, project: str | None) -> str | None:
+    """The id behind `last~N`; other words as they are."""
+    if word is None or word == LAST:
+        return None
+    name, mark, back = word.partition("~")
+    if name != LAST or not mark or not back.isdigit() or len(back) > 6:
+        return word
+    found = record.list(project, int(back) + 1)
+    if len(found) <= int(back):
+        there = f"there are only {len(found)} runs" if found else "there are no runs yet"
+        raise StoreError(f"{word}: {there}", "jig history list shows them")
+    return str(found[int(back)]["run_id"])
+
+
+def project_around(folder: str, plan: Mapping[str, Any]) -> str:
+    """The folder of the project that a run belongs to: the one around here, if it is that."""
+    try:
+        project = Project.find(folder)
+    except UsageError:
+        project = None
+    if project is not None and project.name == plan["project"]:
+        return project.root
+    if project is None and os.path.isdir(str(plan["project_root"])):
+        return str(plan["project_root"])
+    raise UsageError(
+        f"the run {plan['run_id']} belongs to the project {plan['project']}, and {folder} does not",
+        "go to its folder first",
+    )

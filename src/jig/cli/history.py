@@ -6,18 +6,18 @@ import os
 import sys
 
 from jig.cli.grammar import Argument, Command, Group, Option
+from jig.cli.history_compare import COMMANDS as COMPARED
+from jig.cli.history_export import COMMAND as EXPORT
+from jig.cli.history_list import LIST
+from jig.cli.history_marks import COMMANDS as MARKS
+from jig.cli.history_plot import COMMAND as PLOT
 from jig.cli.options import CONFIG, RUN, RUN_WORD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from jig.cli.grammar import Args
     from jig.store.queries import Found
 
-FEWEST = 50
-OWN_COLUMNS = ("duration", "run_id", "script_name", "start_time_utc", "status")
-GPU_COLUMNS = ("gpu_s", "gpu_peak_memory_bytes", "gpu_busy_percent")  # where some run has them
 ARTIFACT = Option(
     ("-a", "--artifact"), "artifact", "An artifact by name, such as driver_log or outputs/model.json.", "NAME"
 )
@@ -27,58 +27,6 @@ def _find(args: Args) -> Found:
     from jig.cli.here import find_run
 
     return find_run(args.text("run") or args.text("id"))
-
-
-def list_runs(args: Args) -> int:
-    """The latest runs of this project, newest first."""
-    from jig.cli.here import project_name, store
-    from jig.cli.show import show
-    from jig.cli.terminal import is_terminal
-    from jig.errors import UsageError
-
-    wanted = args.text("limit") or str(FEWEST)
-    if not wanted.isdigit():
-        raise UsageError(f"--limit takes a number, not {wanted!r}")
-    project = None if args.flag("all") else project_name(args.text("path"))
-    # A query looks at every run: its answer must not depend on how many a table would have shown.
-    limit = int(wanted) if args.text("limit") or not args.query else None
-    found = store().list(project, limit)
-    columns = _columns(found)
-    if (args.output or ("table" if is_terminal(sys.stdout) else "json")) == "table" and args.query is None:
-        found = [_for_a_table(record) for record in found]
-    show(found, output=args.output, query=args.query, columns=columns)
-    return 0
-
-
-def _for_a_table(record: dict[str, Any]) -> dict[str, Any]:
-    """Times and sizes as a person reads them; the exact ones are in the other outputs."""
-    from jig.cli.gpu_text import gib, number
-    from jig.store.runs import WAITING
-
-    started, duration = record["start_time_utc"], record["duration"]
-    short = {
-        "start_time_utc": started and started[:19].replace("T", " "),
-        "duration": duration and duration.partition(".")[0] + "." + duration.partition(".")[2][:1],
-        "description": record["description"] if record["reason"] == WAITING else None,
-    }
-    for name in GPU_COLUMNS:
-        value = number(record[name])
-        if value is not None:
-            short[name] = gib(value) if name.endswith("_bytes") else round(value, 1)
-    return {**record, **short}
-
-
-def _columns(records: list[dict[str, Any]]) -> list[str]:
-    """Metrics first, as the original had it, then what every run has, and what some have."""
-    from jig.store.runs import WAITING
-
-    metrics: dict[str, None] = {}
-    for record in records:
-        metrics.update(dict.fromkeys(name for name in record["metrics"] if name in record and name not in OWN_COLUMNS))
-    if any(record["gpu_s"] is not None for record in records):
-        metrics.update(dict.fromkeys(GPU_COLUMNS))
-    waiting = any(record["reason"] == WAITING for record in records)
-    return [*metrics, *OWN_COLUMNS, *(("description",) if waiting else ())]
 
 
 def last(args: Args) -> int:
@@ -228,23 +176,7 @@ GROUP = Group(
     "history",
     "Look at what was run, and what came of it.",
     (
-        Command(
-            "list",
-            "List runs, newest first.",
-            list_runs,
-            (
-                Option(
-                    ("--path",), "path", "The project's folder; the current one when not given.", "DIR", complete="dir"
-                ),
-                Option(("--all",), "all", "Runs of every project."),
-                Option(
-                    ("-n", "--limit"), "limit", f"At most this many; {FEWEST} when not given, all with --query.", "N"
-                ),
-            ),
-            (),
-            ("jig history list -o table", "jig history list --query \"[?status=='Completed'] | [0].run_id\""),
-            listing=True,
-        ),
+        LIST,
         Command("last", "Show the latest run.", last, listing=True),
         Command(
             "info",
@@ -285,5 +217,9 @@ GROUP = Group(
         ),
         Command("sync", "Bring home the runs of a machine.", sync, (CONFIG,)),
         Command("rebuild", "Build the index again from the run folders.", rebuild),
+        *MARKS,
+        EXPORT,
+        *COMPARED,
+        PLOT,
     ),
 )

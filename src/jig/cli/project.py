@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from jig.cli.grammar import Command, Group, Option
+from jig.cli.options import FOR_PROGRAMS, RUN_WORD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +47,39 @@ def samples(args: Args) -> int:
     return 0
 
 
+def restore(args: Args) -> int:
+    """Put the project's folder back to what a run had."""
+    import sys
+
+    from jig.cli.here import find_kept, project_around
+    from jig.cli.show import show
+    from jig.cli.terminal import printable
+    from jig.frozen import Frozen
+    from jig.restore import restore
+
+    found = find_kept(args.text("run") or args.text("id"))
+    plan = found.plan()
+    path = args.text("path")
+    root = os.path.abspath(path) if path is not None else project_around(os.getcwd(), plan)
+
+    def tell(text: str) -> None:
+        print(printable(text), file=sys.stderr, flush=True)
+
+    done = restore(root, Frozen(found), str(plan["project"]), args.flag("force"), tell)
+    if args.text("output") or args.text("query"):
+        told = {"run_id": found.id, "folder": root, "written": list(done.written), "deleted": list(done.deleted)}
+        more = {"unchanged": done.unchanged, "back": done.back or None}
+        show({**told, **more}, output=args.text("output"), query=args.text("query"))
+        return 0
+    for path in done.deleted:
+        print(f"deleted   {printable(path)}")
+    for path in done.written:
+        print(f"restored  {printable(path)}")
+    changed = len(done.written) + len(done.deleted)
+    print(f"{printable(root)} is as {found.id} had it: {changed} changed, {done.unchanged} were so already")
+    return 0
+
+
 def _unused(names: tuple[str, ...], dest: str, metavar: str) -> Option:
     return Option(names, dest, "Accepted for old scripts; there is no account here.", metavar, hidden=True)
 
@@ -81,6 +115,34 @@ GROUP = Group(
             ),
             (),
             ("jig project create --path mnist --template digits",),
+        ),
+        Command(
+            "restore",
+            "Put the folder back to what a run had.\n\n"
+            "Its frozen files replace those that are there, and files that it did not have go. Ignored files, outputs "
+            "and .git stay as they are. What is neither in git's last commit nor in the frozen code of a run is not "
+            "overwritten without --force. Before anything changes the folder is kept, and can be had back.",
+            restore,
+            (
+                Option(
+                    ("-r", "--run-id", "--run"),
+                    "run",
+                    "The run: its id or a unique beginning of it, or what an earlier restore has kept.",
+                    "ID",
+                    complete="run",
+                ),
+                Option(("--force",), "force", "Overwrite work that is kept nowhere else."),
+                Option(
+                    ("--path",),
+                    "path",
+                    "The folder to restore into, made where it is not there; the project's own when not given.",
+                    "DIR",
+                    complete="dir",
+                ),
+                *FOR_PROGRAMS,
+            ),
+            (RUN_WORD,),
+            ("jig project restore --run-id ID", "jig project restore -r ID --path ../then"),
         ),
         Group("sample", "Samples to start from.", (Command("list", "List the samples.", samples, listing=True),)),
     ),

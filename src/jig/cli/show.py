@@ -170,6 +170,11 @@ def _short(cell: Json) -> str:
     return printable(_exact(cell))
 
 
+def shown_width(cell: Json) -> int:
+    """How many columns a cell takes in a table that has room for it."""
+    return display_width(_short(_finite(cell)))
+
+
 def _table(value: Json, columns: Sequence[str] | None, width: int | None, whole: Sequence[str]) -> str:
     if isinstance(value, dict):  # one thing: its parts one under the other
         names = [name for name in columns if name in value] if columns is not None else list(value)

@@ -54,6 +54,11 @@ def printable(text: str, keep: str = "") -> str:
     return text.translate(table)
 
 
+def warn(text: str) -> None:
+    """Say on stderr what may not be as the person wants it."""
+    sys.stderr.write(f"warning: {printable(text, keep=chr(10))}\n")
+
+
 def _character_width(character: str) -> int:
     import unicodedata
 

@@ -12,7 +12,14 @@ from jig.runner.folder import make_private
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # (folder in this installation, folder in the pack): the runner's own, and what a script may import.
 RUNNER_PARTS = (("runner", "jig/runner"), ("runner/gpu", "jig/runner/gpu"), ("system", "jig/system"))
-SCRIPT_PARTS = (("script", "script"), ("track", "script/jig/track"), ("script/azureml", "script/azureml"))
+SCRIPT_PARTS = (
+    ("script", "script"),
+    ("track", "script/jig/track"),
+    ("script/azureml", "script/azureml"),
+    ("script/jig_mlflow", "script/jig_mlflow"),
+)
+# What init in a container has in common with the guard.
+SHARED = {"script/jig_door.py": "runner/mlflow_door.py"}
 # A script that has jig itself installed still finds the rest of it behind the part that it is given.
 SCRIPT_INIT = b'\n__path__ = __import__("pkgutil").extend_path(__path__, __name__)\n'
 RUNNER_INIT = b'"""The part of jig that lives on a machine."""\n'
@@ -21,6 +28,7 @@ RUNNER_INIT = b'"""The part of jig that lives on a machine."""\n'
 def contents() -> dict[str, str]:
     """Path in the pack → file of this installation."""
     files = {"script/jig/__init__.py": os.path.join(ROOT, "__init__.py")}
+    files.update((place, os.path.join(ROOT, source)) for place, source in SHARED.items())
     for source, place in RUNNER_PARTS + SCRIPT_PARTS:
         for name in os.listdir(os.path.join(ROOT, source)):
             if name.endswith(".py"):

@@ -69,12 +69,16 @@ def destination(address: Address) -> tuple[str, ...]:
 
 
 def control_path(address: Address, key: str) -> str:
-    """The socket of the control connection: a short path outside the home, in a folder of our own."""
+    """The socket of the control connection: a short path outside the home, in a folder of our own.
+
+    What a run starts ends with it, so a run that submits others has a connection of its own: nobody else's is cut.
+    """
     base = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
     if len(base) > LONGEST_BASE:
         base = "/tmp"
+    run = filter(None, [os.environ.get("JIG_RUN_ID")])
     folder = os.path.join(base, f"jig-{os.getuid()}")  # type: ignore[attr-defined,unused-ignore]
-    return os.path.join(folder, name_of(os.fsencode(f"{address.folder} {key}"), 4))
+    return os.path.join(folder, name_of(os.fsencode(" ".join((address.folder, key, *run))), 4))
 
 
 def command(

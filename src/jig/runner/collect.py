@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 
-from jig.runner import blobs, events, manifest
+from jig.runner import blobs, events, manifest, wire
 from jig.runner.folder import BOX, Home, RunFolder, is_held
 from jig.runner.quick_json import loads
 from jig.runner.status import ALIVE, ELSEWHERE, status
@@ -137,7 +137,7 @@ def unused_blobs(home: Home) -> int:
     with blobs.UsingBlobs(store, alone=True, wait=False) as using:
         if not using.held:
             return 0
-        used = _used(home, store)
+        used = _used(home, store) | _promoted(home)
         for name in list(store.names()):
             if name not in used:
                 freed += delete(store.place(name))
@@ -149,10 +149,11 @@ def unused_blobs(home: Home) -> int:
 
 def _used(home: Home, store: blobs.BlobStore) -> "Set[str]":
     used = set()  # type: Set[str]
-    for folder in run_folders(home):
+    for folder in run_folders(home) + _elsewhere(home):
         with open(folder.plan) as file:
             plan = loads(file.read())
         used.update(plan.get("attachments", {}).values())
+        used.update(plan.get("environment", {}).get("files", ()))
         snapshot = plan["snapshot"]["id"]
         if snapshot in used:
             continue
@@ -162,6 +163,32 @@ def _used(home: Home, store: blobs.BlobStore) -> "Set[str]":
             continue
         used.add(snapshot)
         used.update(entry[4] for entry in entries if entry[0] == "f")
+    return used
+
+
+def _elsewhere(home: Home) -> "List[RunFolder]":
+    """What else refers to blobs: copies of runs on other machines, and folders that were kept before a restore."""
+    parents = [os.path.join(home.path, "kept")]
+    if os.path.isdir(home.mirror):
+        parents += [os.path.join(home.mirror, login) for login in os.listdir(home.mirror)]
+    places = [os.path.join(parent, name) for parent in parents if os.path.isdir(parent) for name in os.listdir(parent)]
+    return [folder for folder in map(RunFolder, places) if os.path.exists(folder.plan)]
+
+
+def _promoted(home: Home) -> "Set[str]":
+    """The blobs of promoted artifacts, which outlive their runs; Refused when a list of them cannot be read."""
+    used = set()  # type: Set[str]
+    for name in os.listdir(home.assets) if os.path.isdir(home.assets) else []:
+        if name.endswith(".json"):
+            path = os.path.join(home.assets, name)
+            try:
+                with open(path) as file:
+                    used.update(loads(file.read())["blobs"])
+            except FileNotFoundError:  # given up this moment
+                continue
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                hint = "mend or remove that file: it lists what must be kept for an asset"
+                raise wire.Refused("nothing was removed: %s cannot be read (%r)" % (path, error), hint)
     return used
 
 

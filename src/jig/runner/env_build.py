@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 
-from jig.runner import env_store, pip_settings
+from jig.runner import env_record, env_store, pip_settings
 from jig.runner.blobs import BlobStore
 from jig.runner.env_cache import lock_path, locked, remove, staging_mark
-from jig.runner.environment import BUILT, EnvironmentFailed, find, install_root
+from jig.runner.environment import BUILT, EnvironmentFailed, find, install_root, platform_name
 from jig.runner.folder import Home
 from jig.runner.quick_json import dumps_lines
 from jig.system import end_with, put_folder
@@ -69,6 +69,7 @@ class Build:
         self.log_path = log_path
         self.tell = tell
         self.steps: "List[Tuple[str, float]]" = []
+        self.installed: "List[str]" = []  # the pip packages, with their versions
         self._stopping = stopping
         self._told_s = time.monotonic()
         self._log: "Any" = None
@@ -270,9 +271,16 @@ class Build:
         about["seconds"] = dict([("total", round(seconds, 3))] + [(name, round(took, 3)) for name, took in self.steps])
         with open(os.path.join(self.folder, env_store.USED), "wb"):
             pass
+        env_record.write(env_record.of_folder(self.folder), self.record(about, platform_name()))
         about.update(env_store.watch(self.folder))
         with open(os.path.join(self.folder, env_store.ABOUT), "w") as file:
             file.write(dumps_lines(about))
+
+    def record(self, about: "Dict[str, Any]", platform: str, **more: "Any") -> str:
+        """What has come to be, package by package."""
+        told = {name: self.environment[name] for name in ("kind", "fingerprint")}
+        told.update(more, python=about["python"])
+        return env_record.make(told, platform, self.installed, self.environment.get("records") or [])
 
     def _put_in_place(self) -> None:
         if find(self.environment, self.home):  # another machine on this disk was faster, and may use its own already

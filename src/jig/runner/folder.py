@@ -83,12 +83,13 @@ def is_run_id(name: str) -> bool:
 class Home:
     """The folders of one jig home."""
 
-    __slots__ = ("blobs", "envs", "mirror", "order", "path", "runner", "runs")
+    __slots__ = ("assets", "blobs", "envs", "mirror", "order", "path", "runner", "runs")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.runs = os.path.join(path, "runs")
         self.blobs = os.path.join(path, "blobs")
+        self.assets = os.path.join(path, "assets")
         self.envs = os.path.join(path, "envs")
         self.runner = os.path.join(path, "runner")
         self.mirror = os.path.join(path, "mirror")

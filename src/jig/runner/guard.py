@@ -9,7 +9,8 @@ import select
 import sys
 import time
 
-from jig.runner import manifest, tree
+from jig.runner import manifest, mlflow_door, tree
+from jig.runner.folder import RunFolder, runner_root
 from jig.runner.quick_json import dumps, loads
 from jig.system import end, inherit_orphans, kill, oom_kills
 from jig.system import quick_signal as signal
@@ -104,8 +105,16 @@ def start(watch: "Watch", not_ours: "Sequence[int]") -> Guard:
 class ProcessWatch:
     """The guard's own side for a script that is a process here: starts it, waits, ends what is left."""
 
-    def __init__(self, orders: int, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str) -> None:
+    def __init__(
+        self,
+        orders: int,
+        tell: "Callable[[str], None]",
+        argv: "Sequence[str]",
+        environ: "Dict[str, str]",
+        folder: RunFolder,
+    ) -> None:
         self._orders = orders
+        self._door = mlflow_door.Door(folder.id, folder.path, folder.work, tell)
         self._oom_before = oom_kills()
         self._deadline = None  # type: Optional[float]
         self._killed_by_us = False
@@ -115,7 +124,16 @@ class ProcessWatch:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         inherit_orphans()
         self._script = 0
-        self._error = self._start(argv, environ, work, log)
+        self._error = self._start(argv, self._with_door(environ, tell), folder.work, folder.log)
+
+    def _with_door(self, environ: "Dict[str, str]", tell: "Callable[[str], None]") -> "Dict[str, str]":
+        """The script's variables with the way to its MLflow endpoint, unless they have one already."""
+        if mlflow_door.is_wanted(environ):
+            try:
+                return dict(environ, **self._door.open(environ))
+            except OSError as error:
+                tell("there is no MLflow endpoint in this run: %s" % error)
+        return environ
 
     def _start(self, argv: "Sequence[str]", environ: "Dict[str, str]", work: str, log: str) -> "Optional[str]":
         """Fork and exec the script; returns why that failed, or None."""
@@ -138,9 +156,12 @@ class ProcessWatch:
             if ended is not None:
                 return self._finish(ended)
             wait_s = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-            ready = select.select([self._orders, self._wake], [], [], wait_s)[0]
+            knocked = self._door.watched()
+            ready = select.select([self._orders, self._wake] + knocked, [], [], wait_s)[0]
             if self._wake in ready:
                 os.read(self._wake, 512)
+            if knocked and knocked[0] in ready:
+                self._door.answer(os.path.join(runner_root(), "script"))
             if self._orders in ready and not self._obey():
                 tree.end_below(os.getpid(), 0.0)
                 return None
@@ -167,8 +188,10 @@ class ProcessWatch:
                 return status
             if pid == 0:
                 return None
+            self._door.missed(pid)
 
     def _finish(self, status: int) -> "Dict[str, Any]":
+        self._door.leave()
         left_s = LEFTOVER_GRACE_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         outcome = {"survivors": tree.end_below(os.getpid(), 0.0 if self._killed_by_us else left_s)}  # type: Dict[str, Any]
         if os.WIFSIGNALED(status):

@@ -13,6 +13,7 @@ assert sys.platform != "win32"  # before the imports, so that the type checker l
 
 from jig.runner import (
     engine_proxies,
+    env_record,
     image,
     image_facts,
     image_places,
@@ -289,6 +290,10 @@ class ImageBuild(Build):
         image_id = said.strip().splitlines()[-1]
         facts = image_facts.read(self.home, self.found.base_id)
         image_facts.keep(self.home, image_id, self._config(), facts)
+        digests = self.found.config.get("RepoDigests") or []
+        base = {"name": self.found.base, "id": self.found.base_id, "digests": digests}
+        platform = "Linux %s %s" % (os.uname().machine, facts["libc"])
+        env_record.write(env_record.of_image(self.home, image_id), self.record(about, platform, base=base))
         self.found.image_id, self.found.python = image_id, python
         self._remove_soon()
         if self.found.replaced:  # refused where a container still uses it

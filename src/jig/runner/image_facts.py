@@ -204,7 +204,7 @@ def used(home: str, image_id: str) -> float:
 
 def forget(home: str, image_id: str) -> None:
     """Remove what is kept of an image that is gone."""
-    for ending in ("json", "used"):
+    for ending in ("json", "packages.json", "used"):
         try:
             os.unlink(_place(home, image_id, ending))
         except FileNotFoundError:

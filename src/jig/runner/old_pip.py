@@ -57,7 +57,9 @@ def install_packages(build: "Build", uv: str, python: str, any_python: str) -> i
     if build.moves:
         _point_at(os.path.join(build.folder, "bin"), build.folder, build.place)
     installed = [line for line in lines if line.startswith("Successfully installed ")]
-    return len(installed[-1].split()) - 2 if installed else 0
+    words = installed[-1].split()[2:] if installed else []
+    build.installed += ["==".join(word.rsplit("-", 1)) for word in words]
+    return len(words)
 
 
 def _point_at(programs: str, folder: str, place: str) -> None:

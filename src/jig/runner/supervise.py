@@ -69,7 +69,7 @@ class Supervisor:
         """The whole life of the run."""
         write = self._taken.events.write
         try:
-            write("preparing", pid=os.getpid())
+            write("preparing", pid=os.getpid(), platform=environment.platform_name())
             ready = self._taken.container
             watch = self._prepare_container(ready) if ready else self._prepare_process()
             if watch is None:
@@ -130,7 +130,7 @@ class Supervisor:
         self._ask_interpreter = lambda: interpreter.ask(python, scripts, self._folder.work, environ)
         self._running = {"argv": argv}
         argv = interpreter.guarded(self._plan, python, scripts, argv)
-        return lambda orders, tell: guard.ProcessWatch(orders, argv, environ, self._folder.work, self._folder.log).run()
+        return lambda orders, tell: guard.ProcessWatch(orders, tell, argv, environ, self._folder).run()
 
     def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
         from jig.runner import container_watch
@@ -177,6 +177,7 @@ class Supervisor:
             self._hold = Hold(self._taken.home, self._folder)
         watcher = guard.start(watch, not_ours=(self._taken.lock, self._wake, self._wake_write))
         self._taken.events.write("running", **self._running)
+        self._keep_record()
         self._care.start(watcher.pid, self._gpus_elsewhere)
         grace_s = None
         while True:
@@ -199,6 +200,21 @@ class Supervisor:
                         self._hold.close()
                     outcome["stopped"] = grace_s is not None
                     return outcome
+
+    def _keep_record(self) -> None:
+        """What the environment really has becomes part of the run's record; the script is on its way meanwhile."""
+        if self._taken.request["environment"]["kind"] == "user":
+            return
+        from jig.runner import env_record
+
+        if "image" in self._running:
+            path = env_record.of_image(self._taken.home.path, self._running["image"])
+        else:
+            path = env_record.of_folder(os.path.dirname(os.path.dirname(self._running["argv"][0])))
+        try:
+            env_record.keep(path, self._folder.path)
+        except OSError as error:  # a full disk is told by what needs it more
+            self._note("which packages the run has is not kept: %s" % error)
 
     def _environ(self, python: str) -> "Dict[str, str]":
         """What the script sees: this machine's environment, the run configuration's variables, and ours."""

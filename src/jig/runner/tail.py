@@ -27,7 +27,7 @@ def grown_files(folder: RunFolder) -> "List[str]":
 
 def is_kept(name: str) -> bool:
     """Whether a client may have this file of a run: the names are fixed, so none can lead anywhere else."""
-    if name in (EVENTS, "docker.log", "plan.json", "prepare.log", "supervisor.log", "system.jsonl"):
+    if name in (EVENTS, "docker.log", "environment.json", "plan.json", "prepare.log", "supervisor.log", "system.jsonl"):
         return True
     for start, end in (("metrics.", "jsonl"), ("output.", "log")):
         if name.startswith(start) and name.endswith(end):

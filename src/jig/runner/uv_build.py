@@ -56,6 +56,7 @@ def install_packages(build: "Build", uv: str, python: str, step: str = "") -> in
 
     said = run_uv(build, command, uv_variables(build), "install the packages", run)
     build.steps += [(step + name, seconds) for name, seconds in said.steps]
+    build.installed += said.installed
     os.remove(requirements)
     return said.packages
 

@@ -19,6 +19,7 @@ class Said:
         self.text = ""
         self.steps: "List[Tuple[str, float]]" = []
         self.packages = 0
+        self.installed: "List[str]" = []  # `name==version`, with where it came from where that was a URL
         self._tell = tell
         self._progress = progress
         self._unfinished = b""
@@ -52,6 +53,9 @@ class Said:
         found = re.match(r"Downloaded (\S+)", line)
         if found:
             self._here.add(found.group(1))
+        found = re.match(r"[+~] (\S+==\S+(?: \(from .+\))?)$", line)
+        if found:
+            self.installed.append(without_secrets(found.group(1)))
         if re.match(r"Building \S", line):
             self._tell("b" + line[1:])
 

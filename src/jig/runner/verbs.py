@@ -120,8 +120,8 @@ def about_environments(verb: str, home: Home, request: "Dict[str, Any]") -> "Dic
 
 
 def prepare() -> None:
-    """Build an environment now, telling each step."""
-    from jig.runner import environment
+    """Build an environment now, telling each step; the answer has what is in it."""
+    from jig.runner import env_record, environment
     from jig.runner.blobs import BlobStore, UsingBlobs
     from jig.runner.taking_in import ask_engine, get_ready
 
@@ -149,15 +149,19 @@ def prepare() -> None:
 
                 made = image.ensure(container.look, wanted, log, tell, has_left)
                 python = "%s in the image %s" % (made.python, made.tag or made.id)
+                record = env_record.of_image(home.path, made.id) if made.prefix else ""
             else:
                 python = environment.ensure(wanted, home.path, log, tell, has_left)
+                record = env_record.of_folder(os.path.dirname(os.path.dirname(python)))
         except (environment.EnvironmentFailed, environment.NotStarted) as error:
             if has_left():
                 raise EOFError
             named = log in error.reason or not os.path.exists(log)
             hints = [error.hint, "" if named else "the full log is %s" % log]
             raise wire.Refused(error.reason, "\n".join(filter(None, hints)))
-    wire.write_answer(sys.stdout.buffer, {"python": python})
+    built = env_record.read(record) if wanted["kind"] != "user" else {}
+    told = {"python": python, "environment": built, "platform": environment.platform_name()}
+    wire.write_answer(sys.stdout.buffer, told)
 
 
 def settle(name: str) -> str:
@@ -193,7 +197,23 @@ def outputs() -> None:
     send(Home(expand_home(request.get("home"))), request, sys.stdin.buffer, sys.stdout.buffer)
 
 
-LONG = {"prepare": prepare, "tail": tail, "outputs": outputs}
+def send_blobs() -> None:
+    """Send frozen files that a client does not have, or not any more; the answer says which are not here either."""
+    from jig.runner.blobs import CHUNK, BlobStore, UsingBlobs
+
+    request = wire.read_request(sys.stdin.buffer)
+    store, out = BlobStore(Home(expand_home(request.get("home"))).blobs), sys.stdout.buffer
+    with UsingBlobs(store):
+        here = [name for name in request["wanted"] if store.has(name)]
+        wire.write_answer(out, {"absent": sorted(set(request["wanted"]).difference(here))})
+        for name in here:
+            with open(store.place(name), "rb") as file:
+                pieces = iter(lambda: file.read(CHUNK), b"")  # noqa: B023
+                wire.write_blob(out, name, os.path.getsize(file.name), pieces, packed=True)
+        wire.write_blobs_end(out)
+
+
+LONG = {"prepare": prepare, "tail": tail, "outputs": outputs, "blobs": send_blobs}
 
 
 def main(words: "List[str]") -> None:

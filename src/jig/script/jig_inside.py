@@ -32,6 +32,7 @@ class Init(object):
         self._orphaned = False
         self._deadline = None
         self._script = 0
+        self._door = None  # to the MLflow endpoint, where the script has one of ours
 
     def run(self):
         """Everything; returns the exit code."""
@@ -55,7 +56,7 @@ class Init(object):
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
-        error = self._start(argv, variables, work)
+        error = self._start(argv, self._with_door(merged(os.environb, variables), work), work)
         if error:
             return self._end({"error": error})
         try:
@@ -118,6 +119,22 @@ class Init(object):
         with open(failed, "rb") as stream:
             return stream.read().decode(errors="replace")
 
+    def _with_door(self, variables, work):
+        """The script's variables with the way to its MLflow endpoint, unless they have one already."""
+        import jig_door
+
+        environ = {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
+        if jig_door.is_wanted(environ):
+            door = jig_door.Door(environ["JIG_RUN_ID"], self._folder, os.fsdecode(work), _say)
+            try:
+                added = door.open(environ)
+            except OSError as error:
+                _say("there is no MLflow endpoint in this run: %s" % error)
+                return variables
+            self._door = door
+            variables.update((os.fsencode(name), os.fsencode(value)) for name, value in added.items())
+        return variables
+
     def _become_script(self, argv, variables, work, tell):
         try:
             signal.set_wakeup_fd(-1)
@@ -131,7 +148,7 @@ class Init(object):
             for descriptor, ours in ((0, null), (1, out), (2, out)):
                 os.dup2(ours, descriptor)
             os.chdir(work)
-            os.execve(argv[0], argv, merged(os.environb, variables))
+            os.execve(argv[0], argv, variables)
         except OSError as error:
             name = error.filename or argv[0]
             name = os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)
@@ -152,9 +169,14 @@ class Init(object):
                 obeyed = self._told
                 self._ask_to_end(TOLD_GRACE_S)
             left_s = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
-            ready = select.select(watched, [], [], left_s)[0]
+            knocked = self._door.watched() if self._door else []
+            ready = select.select(watched + knocked, [], [], left_s)[0]
             if self._wake in ready:
                 os.read(self._wake, 512)
+            if knocked and knocked[0] in ready:
+                kept = sys._xoptions.get("pycache_prefix")  # where compiled files are, as for us
+                options = ["-X", "pycache_prefix=" + kept] if kept else []
+                self._door.answer(os.path.dirname(os.path.abspath(__file__)), options)
             if 0 in ready:
                 if self._hear():
                     self._obey()
@@ -190,9 +212,13 @@ class Init(object):
                 return status
             if pid == 0:
                 return None
+            if self._door:
+                self._door.missed(pid)
 
     def _end_others(self):
         """What the script left running."""
+        if self._door:
+            self._door.leave()
         grace_s = LEFTOVER_GRACE_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         end = time.monotonic() + (0.0 if self._orphaned else grace_s)
         if _everybody(signal.SIGTERM if end > time.monotonic() else signal.SIGKILL):
@@ -225,6 +251,10 @@ class Init(object):
         if "signal" in outcome:
             return 128 + outcome["signal"]
         return outcome.get("exit", 127)
+
+
+def _say(text):
+    sys.stderr.write(text + "\n")
 
 
 def lacks_gpu(given):

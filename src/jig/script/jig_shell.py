@@ -36,7 +36,7 @@ def enter(run, where, folder, words):
     variables = script_variables(where)
     if variables is None:
         return _refuse("the script of %s cannot be found, or hides its variables" % run)
-    for name in RUNS_OWN + TERMINALS:
+    for name in RUNS_OWN + TERMINALS + endpoint(variables):
         variables.pop(name, None)
     own = os.environb
     variables.update((name, own[name]) for name in TERMINALS + (MARK,) if name in own)
@@ -50,6 +50,14 @@ def enter(run, where, folder, words):
     except OSError as error:
         sys.stderr.write("jig: %s: %s\n" % (os.fsdecode(argv[0]), error.strerror))
         return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def endpoint(variables):
+    """The variables that lead to the run's own MLflow endpoint; a person's own are not among them."""
+    if variables.get(b"MLFLOW_TRACKING_URI") != variables.get(b"JIG_MLFLOW"):
+        return (b"JIG_MLFLOW",)
+    is_ours = variables.get(b"MLFLOW_TRACKING_TOKEN", b"").startswith(b"jig-")
+    return (b"JIG_MLFLOW", b"MLFLOW_TRACKING_URI") + ((b"MLFLOW_TRACKING_TOKEN",) if is_ours else ())
 
 
 def script_variables(where):

@@ -11,15 +11,19 @@ from jig.machines.ssh import SshMachine, attached
 from jig.runner import events
 from jig.runner.folder import Home, RunFolder, default_home, is_run_id
 from jig.runner.quick_json import loads
-from jig.store import runs
+from jig.store import keys, logged, runs
 from jig.store.index import Index
 from jig.store.reserve import ON_ITS_WAY, abandoned, adopt
 from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
+
+    from jig.store.where import Expression
+
+NAMED = 12  # names in a message
 
 
 class Found(Value):
@@ -28,6 +32,11 @@ class Found(Value):
     id: str
     folder: RunFolder
     machine: Machine
+
+    @property
+    def nested(self) -> str:
+        """The number of a nested run, which shares the folder of the run that it is in; else empty."""
+        return self.id[len(self.folder.id) + 1 :]
 
     def plan(self) -> dict[str, Any]:
         """What was decided; StoreError when the folder is gone."""
@@ -44,7 +53,7 @@ class Found(Value):
             if not whole and not self.bring():
                 raise StoreError(f"the run {self.id} never began: its submit was killed before", "submit it again")
             return runs.fold(events.read(self.folder.events))
-        if not run.final and self.machine.ask("status", run=self.id)["status"] == "ended":
+        if not run.final and self.machine.ask("status", run=self.folder.id)["status"] == "ended":
             run = runs.fold(events.read(self.folder.events))
         return run
 
@@ -157,9 +166,58 @@ class Store:
             adopted, brought = adopted + (not known), brought + known
         return adopted, brought
 
-    def list(self, project: str | None, limit: int | None) -> list[dict[str, Any]]:
-        """The latest runs, newest first."""
-        return [loads(text) for text in self.index.records(project, limit)]
+    def list(
+        self,
+        project: str | None,
+        limit: int | None,
+        where: str | Expression | None = None,
+        sort: str | None = None,
+        nested: bool = False,
+        archived: bool = False,
+    ) -> list[dict[str, Any]]:
+        """The records that `where` is true of, in the order of `sort` (`-accuracy,duration`), else newest first.
+
+        A name that no run has is false of all of them, and no order; `check` finds those.
+        """
+        if isinstance(where, str):
+            from jig.store.where import parse
+
+            where = parse(where)
+        in_order = keys.sorting(sort) if sort else ()
+        return [loads(text) for text in self.index.records(project, limit, where, in_order, nested, archived)]
+
+    def check(self, wanted: Iterable[keys.Key]) -> None:
+        """UsageError for a name that no run has, with the nearest one that some have."""
+        for key in wanted:
+            if not self.index.is_empty() and not self._is_known(key):
+                raise self._unknown(key)
+
+    def _is_known(self, key: keys.Key) -> bool:
+        if key.kind != keys.LOGGED or (key.name in keys.ONLY_SHOWN and len(key.spaces) > 1):
+            return True
+        return any(self.index.known(space, key.name) is not None for space in key.spaces)
+
+    def _unknown(self, key: keys.Key) -> UsageError:
+        from jig.errors import nearest
+
+        logged = self.index.names()
+        plain = [name for space, name in logged if space != "tags"]
+        known = [*keys.OWN, *keys.ALIASES, *plain, *(f"{space}.{name}" for space, name in logged)]
+        close = nearest(key.written, known)
+        has = ", ".join(dict.fromkeys(plain[:NAMED])) or "nothing yet"
+        return UsageError(
+            f"no run has {key.written}",
+            f"did you mean {close}?" if close else f"logged were {has}; jig history info shows all keys of a run",
+        )
+
+    def remark(self, found: Found, **said: Any) -> None:
+        """Keep what a person says of a run afterwards: `tags={name: text or None}`, `note=text`, `archived=bool`."""
+        self.record(found.id)  # a run that is not kept has nothing to add to
+        line = {**({"run": found.nested} if found.nested else {}), **said}
+        try:
+            self.index.say(found.folder.id, lambda: logged.remark(found.folder.path, line))
+        except OSError as error:
+            raise StoreError(f"what was said of {found.id} could not be kept: {error.strerror or error}") from error
 
     def going(self, project: str | None) -> tuple[str, ...]:
         """The ids of runs that have not ended, newest first."""
@@ -175,6 +233,10 @@ class Store:
 
     def delete(self, found: Found) -> None:
         """Remove a run and its record; refuses while it is alive."""
+        if found.nested:
+            raise StoreError(
+                f"{found.id} is a part of the run {found.folder.id}", f"jig history delete -r {found.folder.id}"
+            )
         # Of a machine that was detached only the copy here is left to remove.
         if found.machine.is_attached and found.machine.ask("remove", run=found.id)["status"] != "removed":
             raise StoreError(f"the run {found.id} is still going", f"cancel it first:  jig cancel {found.id}")

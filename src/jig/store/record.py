@@ -10,18 +10,26 @@ if TYPE_CHECKING:
 
 # Keys of the original come first; a metric of the same name is found under `metrics`.
 GUID_SPACE = "6f2b3b86-0d0c-4f0e-9a39-7c9b9a4b8f10"
-
-
+SCALARS = (int, float, str)  # bool is an int
+# MLflow's words for how a nested run ended.
+NESTED_STATES = {"FINISHED": "Completed", "FAILED": "Failed", "KILLED": "Canceled"}
 # What a proof has under which key of a record; for runs that had a GPU to use.
 GPU_NUMBERS = {"gpu_s": "gpu_s", "gpu_peak_memory_bytes": "peak_memory_bytes", "gpu_busy_percent": "mean_percent"}
 
 
-def record(plan: dict[str, Any], run: Run, metrics: dict[str, Any], attachments: list[str]) -> dict[str, Any]:
-    """Each scalar metric as a key of its own, then the run's own keys."""
+def record(
+    plan: dict[str, Any], run: Run, said: dict[str, Any], attachments: list[str], nested: str = ""
+) -> dict[str, Any]:
+    """Each scalar metric and parameter as a key of its own, then the run's own keys; `said` is a part of logged.py."""
+    metrics = said.get("values") or {}
+    params = {**(plan.get("params") or {}), **(said.get("params") or {})}
+    tags = {name: value for name, value in (said.get("tags") or {}).items() if value is not None}
+    archived = bool(said.get("archived"))
     own = {
-        "run_id": plan["run_id"],
+        "run_id": plan["run_id"] + nested,
         "run_number": plan["number"],
         "name": plan["project"],
+        "run_name": said.get("name") or tags.get("mlflow.runName"),
         "script_name": plan["script"],
         "arguments": plan["arguments"],
         "target": plan["target"],
@@ -36,18 +44,53 @@ def record(plan: dict[str, Any], run: Run, metrics: dict[str, Any], attachments:
         "duration": clock(run.duration_s),
         "experiment_id": experiment_id(plan["project"]),
         "parent_run_id": plan["parent_run_id"] or None,
+        "sweep": plan.get("sweep") or None,
+        "reproduces": (plan.get("reproduces") or {}).get("run_id"),
         "properties": {"CommitId": plan["origin"]["commit"] or plan["snapshot"]["id"]},
         "snapshot_id": plan["snapshot"]["id"],
         "user_id": plan["user"],
         "attachments": ",".join(attachments),
         "heartbeat_enabled": True,
-        "hidden": False,
+        "hidden": archived,
+        "archived": archived,
+        "note": said.get("note"),
         "gpu": _gpu(run),
         **_gpu_numbers(run),
+        "tags": tags,
+        "params": params,
         "metrics": metrics,
     }
-    scalars = {name: value for name, value in metrics.items() if name not in own and not isinstance(value, list)}
-    return {**scalars, **own}
+    found = {name: value for name, value in metrics.items() if name not in own and isinstance(value, SCALARS)}
+    for name, value in params.items():
+        if name not in own and isinstance(value, SCALARS):
+            found.setdefault(name, value)
+    return {**found, **own}
+
+
+def nested_record(
+    plan: dict[str, Any], run: Run, said: dict[str, Any], attachments: list[str], number: str
+) -> dict[str, Any]:
+    """A run within a run: what it logged itself, the rest as of the run that it is in."""
+    since, until = said.get("since"), said.get("until")
+    word = said.get("status", "RUNNING")
+    state = NESTED_STATES.get(word) or (run.state if run.final else "Running")
+    if until is None and word not in NESTED_STATES and run.final:
+        until = run.ended
+    took = max(0.0, until - since) if since is not None and until is not None else None
+    parent = said.get("parent")
+    inside = f"outputs/nested/{number}/"
+    return record(
+        {
+            **plan,
+            "created": since if since is not None else plan["created"],
+            "parent_run_id": plan["run_id"] + (f"-{parent}" if parent else ""),
+            "params": {},
+        },
+        Run(state=state, started=since, ended=until, duration_s=took),
+        said,
+        [name for name in attachments if name.startswith(inside)],
+        f"-{number}",
+    )
 
 
 def _gpu(run: Run) -> dict[str, Any] | None:

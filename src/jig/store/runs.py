@@ -8,11 +8,12 @@ from jig.runner import events
 from jig.runner.blobs import BlobStore
 from jig.runner.folder import Home, RunFolder, default_home
 from jig.runner.quick_json import loads
+from jig.store import logged
 from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any
 
 # The word in an event → the word that people and JSON see.
@@ -26,7 +27,8 @@ STATES = {
     "lost": "Lost",
 }
 DIFF = "uncommitted.diff"
-LONG_BYTES = 16 << 20
+SMALL_BYTES = 1 << 16
+LONG_BYTES = 64 << 20
 LAST_PART_BYTES = 1 << 20
 FINAL = tuple(STATES[word] for word in events.FINAL)
 REASONS = {
@@ -82,24 +84,25 @@ class Run(Value):
 
 def fold(past: Iterable[dict[str, Any]]) -> Run:
     """The run that these events describe. Durations are by the supervisor's own clock, which is never set back."""
-    run, started_mono = Run(), None
+    state, reason, why, driver, last = STATES["queued"], "", "", "", None
+    started = started_mono = None
     for event in past:
         word = event["event"]
-        if word == WAITING:
-            run = run._replace(state="Queued", reason=WAITING, why=waiting(event))
-        elif word == "leased" and run.state == "Queued":
-            run = run._replace(state="Preparing", reason="", why="")
+        if word in STATES:
+            state, reason, why = STATES[word], "", ""
+            if word == "running":
+                started, started_mono = event["time"], event["mono"]
+            elif word in events.FINAL:
+                last = event
+        elif word == WAITING:
+            state, reason, why = STATES["queued"], WAITING, waiting(event)
+        elif word == "leased" and state == STATES["queued"]:
+            state, reason, why = STATES["preparing"], "", ""
         elif word == "gpu" and isinstance(event.get("look"), dict):
-            run = run._replace(driver=str(event["look"].get("driver") or ""))
-        if word not in STATES:
-            continue
-        run = run._replace(state=STATES[word], reason="", why="")
-        if word == "running":
-            run = run._replace(started=event["time"])
-            started_mono = event["mono"]
-        elif word in events.FINAL:
-            run = _ended(run, event, started_mono)
-    return run
+            driver = str(event["look"].get("driver") or "")
+    if last is None or state not in FINAL:
+        return Run(state=state, reason=reason, why=why, started=started, driver=driver)
+    return _ended(state, last, started, started_mono, driver)
 
 
 def waiting(event: dict[str, Any]) -> str:
@@ -109,35 +112,58 @@ def waiting(event: dict[str, Any]) -> str:
     return f"waiting for a GPU{place}: {event.get('reason') or 'all are taken'}"
 
 
-def _ended(run: Run, event: dict[str, Any], started_mono: float | None) -> Run:
+def _ended(state: str, event: dict[str, Any], started: float | None, started_mono: float | None, driver: str) -> Run:
     duration = None
     if started_mono is not None and event["event"] != "lost":
         duration = max(0.0, event["mono"] - started_mono)
-    ended = event["time"] if duration is None or run.started is None else run.started + duration
+    ended = event["time"] if duration is None or started is None else started + duration
     known = {
         "exit_code": event.get("exit_code"),
         "signal": event.get("signal", "?"),
         "detail": event.get("detail", "?"),
     }
     reason, proof = event.get("reason", ""), event.get("proof")
-    return run._replace(
-        reason=reason,
-        why=REASONS.get(reason, reason).format(**known),
-        exit_code=event.get("exit_code"),
-        ended=ended,
-        duration_s=duration,
-        log_size=event.get("log_size"),
-        survivors=tuple(event.get("survivors", ())),
-        fix=event.get("hint", ""),
-        proof=proof if isinstance(proof, dict) else None,
-        cause=str(event.get("cause") or ""),
+    return Run(
+        state,
+        reason,
+        REASONS.get(reason, reason).format(**known),
+        event.get("exit_code"),
+        started,
+        ended,
+        duration,
+        event.get("log_size"),
+        tuple(event.get("survivors", ())),
+        event.get("hint", ""),
+        proof if isinstance(proof, dict) else None,
+        str(event.get("cause") or ""),
+        driver,
     )
+
+
+def read_events(folder: RunFolder) -> list[dict[str, Any]]:
+    """Every event so far; none when the file is not there."""
+    try:
+        return events.parse(_bytes(folder.events))
+    except FileNotFoundError:
+        return []
+
+
+def _bytes(path: str) -> bytes:
+    """A small file; without the layers of `open`, which cost more than the reading when there are many."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        found = data = os.read(file, SMALL_BYTES)
+        while len(data) == SMALL_BYTES:
+            data = os.read(file, SMALL_BYTES)
+            found += data
+        return found
+    finally:
+        os.close(file)
 
 
 def read_plan(folder: RunFolder) -> dict[str, Any]:
     """plan.json as it stands; FileNotFoundError when there is no run here."""
-    with open(folder.plan, "rb") as file:
-        data = loads(file.read())
+    data = loads(_bytes(folder.plan))
     if not isinstance(data, dict):
         raise ValueError("plan.json is not an object")
     return data
@@ -165,26 +191,50 @@ def read_metrics(path: str, offset: int = 0) -> Iterator[tuple[dict[str, Any], i
 
 def last_metrics(folder: RunFolder) -> dict[str, Any]:
     """The last value of every metric; of a very long file, of those that stand in its last part."""
-    last: dict[str, Any] = {}
-    size = os.path.getsize(folder.metrics) if os.path.exists(folder.metrics) else 0
-    for entry, _ in read_metrics(folder.metrics, size - LAST_PART_BYTES if size > LONG_BYTES else 0):
-        last.update(entry["values"])
+    try:
+        size = os.path.getsize(folder.metrics)
+    except FileNotFoundError:  # nothing was logged
+        return {}
+    _, said = logged.read_on(folder.metrics, size - LAST_PART_BYTES if size > LONG_BYTES else 0, {})
+    last: dict[str, Any] = said.get("", {}).get("values", {})
     return last
 
 
-def attachments(folder: RunFolder) -> list[str]:
-    """The artifacts of a run by name: logs, and every file that the script left in outputs/."""
-    found = [name for name in ("driver_log", "control_log") if os.path.exists(artifact_path(folder, name))]
-    if diff_blob(folder):
+def attachments(
+    folder: RunFolder, plan: dict[str, Any] | None = None, names: Collection[str] | None = None
+) -> list[str]:
+    """The artifacts of a run by name: logs, and every file that the script left in outputs/.
+
+    Plan, and names in the folder, are for who knows them already.
+    """
+    names = os.listdir(folder.path) if names is None else names
+    found = ["driver_log"] if "output.log" in names else []
+    if "events.jsonl" in names or "prepare.log" in names:
+        found.append("control_log")
+    if diff_blob(folder) if plan is None else plan.get("attachments", {}).get(DIFF):
         found.append(DIFF)
-    root = _real_outputs(folder)
-    for parent, folders, names in os.walk(folder.outputs):
-        folders.sort()
-        relative = os.path.relpath(parent, folder.work)
-        found += [
-            os.path.join(relative, name) for name in sorted(names) if _is_inside(os.path.join(parent, name), root)
-        ]
+    # A script may have put a link in the place of either.
+    if "work" in names and not os.path.islink(folder.work) and not os.path.islink(folder.outputs):
+        found += _outputs(folder, folder.outputs, "outputs")
     return found
+
+
+def _outputs(folder: RunFolder, place: str, shown: str) -> list[str]:
+    """The files below a folder that is no link, those of each folder before those of the next."""
+    try:
+        with os.scandir(place) as entries:
+            inside = sorted(entries, key=lambda entry: entry.name)
+    except OSError:  # there are none, or the script has closed the folder to itself
+        return []
+    folders, files = [], []
+    for entry in inside:
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry)
+        elif entry.is_file(follow_symlinks=False) or (
+            entry.is_symlink() and _is_inside(entry.path, _real_outputs(folder))
+        ):
+            files.append(os.path.join(shown, entry.name))
+    return files + [name for one in folders for name in _outputs(folder, one.path, os.path.join(shown, one.name))]
 
 
 def diff_blob(folder: RunFolder) -> str:

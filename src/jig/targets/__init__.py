@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jig.environments import Environment
 from jig.errors import JigError
-from jig.plan import Origin, Plan, SnapshotRef
+from jig.plan import Origin, Plan, Reproduces, SnapshotRef
 from jig.project import ComputeTarget
 from jig.spec import RunSpec
 from jig.values import Value
@@ -31,6 +31,9 @@ class Ticket(Value):
     created: float
     user: str
     parent_run_id: str = ""
+    sweep: str = ""
+    reproduces: Reproduces | None = None
+    point: int = 0
 
 
 class Given(Value):

@@ -44,6 +44,7 @@ def plan(given: Given) -> Plan:
         attachments=given.attachments,
         jig_home=spec.target.jig_home or "",
         gpu=_gpu(config),
+        params=spec.params,
     )
 
 

@@ -4,6 +4,8 @@ Copied beside every script, so it stands alone: standard library only, Python 3.
 """
 
 from jig.track.artifacts import upload
+from jig.track.facts import params, tag
 from jig.track.metrics import log
+from jig.track.rich import log_image, log_table
 
-__all__ = ["log", "upload"]
+__all__ = ["log", "log_image", "log_table", "params", "tag", "upload"]

@@ -10,7 +10,7 @@ from time import time
 
 from jig.track.lines import LineFile
 from jig.track.place import say_once
-from jig.track.values import describe, encode, plain
+from jig.track.values import describe, encode, plain, text_of
 
 _MOST_KEYS = 1000
 _PLAIN = 10**12
@@ -27,11 +27,21 @@ def log(*args: "object", step: "object" = None, **values: "object") -> None:
         body = ", ".join([_pair(name, value) for name, value in _all(args, values).items()])
         if not body:
             return
+    write(body, step)
+
+
+def write(body: str, step: "object" = None) -> None:
+    """Append a line with these values, which are JSON already."""
     if step is None:
         line = '{"time": %.6f, "values": {%s}}\n' % (time(), body)
     else:
         line = '{"time": %.6f, %s"values": {%s}}\n' % (time(), _step(step), body)
     _file.append(line.encode("ascii"))
+
+
+def write_facts(key: str, body: str) -> None:
+    """Append a line that tells something else than values, under a key of its own."""
+    _file.append(('{"time": %.6f, "%s": {%s}}\n' % (time(), key, body)).encode("ascii"))
 
 
 def _pair(name: "object", value: "object") -> str:
@@ -42,20 +52,16 @@ def _pair(name: "object", value: "object") -> str:
     # Finite floats and short integers need no encoder; NaN and the infinities times zero are not zero.
     if (kind is float and value * 0.0 == 0.0) or (kind is int and -_PLAIN < value < _PLAIN):  # type: ignore[operator]
         return key + repr(value)
-    return key + encode(_text(name), value)
+    return key + encode(text_of(name), value)
 
 
 def _key(name: "object") -> str:
-    key = json.dumps(_text(name)) + ": "
+    key = json.dumps(text_of(name)) + ": "
     if type(name) is str:
         if len(_keys) >= _MOST_KEYS:
             _keys.clear()
         _keys[name] = key
     return key
-
-
-def _text(name: "object") -> str:
-    return name if isinstance(name, str) else describe(name)
 
 
 def _step(step: "object") -> str:
@@ -77,7 +83,7 @@ def _all(args: "tuple[object, ...]", values: "dict[str, object]") -> "dict[objec
     if len(args) == 1 and isinstance(args[0], dict):
         found.update(args[0])
     elif len(args) == 2:
-        found[_text(args[0])] = args[1]
+        found[text_of(args[0])] = args[1]
     elif args:
         say_once(
             "call",

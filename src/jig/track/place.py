@@ -4,6 +4,7 @@ import os
 import sys
 
 _MOST_SAID = 1000
+_MOST_SUBJECTS = 1000
 
 _said = set()  # type: set[str]
 
@@ -27,9 +28,11 @@ def outputs_dir() -> "str | None":
 
 def say_once(subject: str, text: str) -> None:
     """Print one line on stderr, the first time this process has something to say about `subject`."""
-    if subject in _said:
+    if subject in _said or len(_said) > _MOST_SUBJECTS:
         return
     _said.add(subject)
+    if len(_said) > _MOST_SUBJECTS:
+        text = "there is more to say, and it is left out from here on"
     text = text.replace("\r", "\\r").replace("\n", "\\n")
     if len(text) > _MOST_SAID:
         text = text[:_MOST_SAID] + "..."

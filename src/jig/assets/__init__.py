@@ -1,0 +1,1 @@
+"""Assets: artifacts of runs that were given a name. `assets/NAME.link` in the project says which, blobs keep them."""

@@ -1,0 +1,1 @@
+"""Comparing runs: values in, rows and patches out. Pure: nothing is touched."""

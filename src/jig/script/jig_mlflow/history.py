@@ -1,0 +1,66 @@
+"""Series, read from the metrics file: nothing but the latest values is kept in memory."""
+
+import json
+
+from jig_mlflow.failure import invalid
+from jig_mlflow.values import quote
+
+
+def points(lines, number, name, start=0, count=0):
+    """The points of a metric from this offset of the file: (offset behind its line, count so far, point).
+
+    One without a step has its number, counted from `count` on.
+    """
+    wanted = quote(name).encode()
+    for at, piece in lines.pieces(start):
+        if wanted not in piece:
+            continue
+        for raw in piece.split(b"\n"):
+            at += len(raw) + 1
+            if wanted not in raw:
+                continue
+            try:
+                said = json.loads(raw.decode())
+                value, seconds = said["values"][name], said["time"]
+                step = said.get("step")
+                if (said.get("run") or "") != number or not isinstance(value, (int, float)):
+                    continue
+                milliseconds = int(round(seconds * 1000))
+            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # not a line of metrics
+                continue
+            if step is None:
+                step, count = count, count + 1
+            yield at, count, (int(step), milliseconds, float(value))
+
+
+def page(lines, number, name, most, token):
+    """So many points from where the token says, and the token of what follows; empty at the end."""
+    start, count = _read_token(token)
+    found = []
+    for at, counted, point in points(lines, number, name, start, count):
+        found.append(point)
+        start, count = at, counted
+        if len(found) == most:
+            return found, "%d.%d" % (start, count)
+    return found, ""
+
+
+def _read_token(token):
+    words = token.split(".") if token else ["0", "0"]
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        raise invalid("Invalid page token, decoded as %s" % token[:100])
+    return int(words[0]), int(words[1])
+
+
+def sampled(lines, number, name, first, last, most):
+    """At most so many points with a step between the two, evenly chosen; the first and the last are among them."""
+
+    def within():
+        for _, _, point in points(lines, number, name):
+            if (first is None or point[0] >= first) and (last is None or point[0] <= last):
+                yield point
+
+    count = sum(1 for _ in within())
+    stride = max(1.0, float(count - 1) / max(1, most - 1))
+    chosen = {int(round(index * stride)) for index in range(min(most, count))}
+    return sorted(point for index, point in enumerate(within()) if index in chosen)

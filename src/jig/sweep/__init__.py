@@ -1,0 +1,1 @@
+"""Sweeps: one script with many settings. The sweep is a run on this computer whose program submits the others."""

@@ -1,0 +1,95 @@
+"""All that is known of runs, gathered for a comparison: records, plans, environments, and the frozen files."""
+
+from __future__ import annotations
+
+import os
+
+from jig.compare.files import blobs, changes
+from jig.compare.patch import patch
+from jig.compare.rows import View
+from jig.errors import MachineError, StoreError
+from jig.frozen import Frozen
+from jig.runner import env_record, events
+from jig.store.runs import fold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from jig.store.queries import Found, Store
+
+
+def environment(found: Found) -> dict[str, Any]:
+    """What the run's environment really had; empty where nobody wrote it down."""
+    return env_record.read(os.path.join(found.folder.path, env_record.NAME))
+
+
+def gather(store: Store, runs: Sequence[Found], warn: Callable[[str], None]) -> list[View]:
+    """A view of each run; code that cannot be had is warned of and left out."""
+    views: list[View] = []
+    first: Frozen | None = None
+    for found in runs:
+        _bring(found, warn)
+        frozen: Frozen | None = None
+        files: dict[str, Any] = {}
+        try:
+            frozen = Frozen(found)
+            files = _files(first, frozen) if first is not None else {}
+        except (MachineError, StoreError) as error:
+            warn(f"the code of {found.id} is not compared: {error.message}")
+            frozen = None
+        if not views:
+            first = frozen
+        views.append(_view(store, found, files, len(frozen.entries) if frozen else 0))
+    return views
+
+
+def _bring(found: Found, warn: Callable[[str], None]) -> None:
+    try:
+        found.run()
+    except (MachineError, StoreError) as error:
+        warn(f"{found.id} is compared as it was last seen: {error.message}")
+
+
+def _view(store: Store, found: Found, files: dict[str, Any], size: int) -> View:
+    past = list(events.read(found.folder.events))
+    run = fold(past)
+    plan = found.plan()
+    first = {event["event"]: event for event in reversed(past)}
+    return View(
+        record=store.record(found.id),
+        plan=plan,
+        environment=environment(found),
+        host=str(first.get("queued", {}).get("host", "")),
+        image=str(first.get("running", {}).get("image", "")),
+        prepared_s=_between(first, "queued", "running"),
+        duration_s=run.duration_s,
+        files=files,
+        size=size,
+    )
+
+
+def _between(first: dict[str, dict[str, Any]], start: str, end: str) -> float | None:
+    """Seconds between two events, by the supervisor's own clock."""
+    if start not in first or end not in first:
+        return None
+    return max(0.0, float(first[end]["mono"]) - float(first[start]["mono"]))
+
+
+def _files(first: Frozen, other: Frozen) -> dict[str, Any]:
+    """How the files of a run differ from those of the first, by path."""
+    differ = changes(first.entries, other.entries)
+    first.bring(blobs(one.old for one in differ))
+    other.bring(blobs(one.new for one in differ))
+    found: dict[str, Any] = {}
+    for change in differ:
+        made = patch(change, first.read, other.read)
+        before = found.get(change.path, {"added": 0, "deleted": 0})
+        found[change.path] = {
+            "change": "type" if change.path in found else change.kind,
+            "added": before["added"] + made.added,
+            "deleted": before["deleted"] + made.deleted,
+            **({"binary": True} if made.binary else {}),
+        }
+    return found
