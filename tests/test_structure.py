@@ -99,7 +99,7 @@ def test_the_runner_reads_on_python_36():
 
 
 def test_what_a_script_imports_reads_on_python_35():
-    said = vermin("3.5-", "__init__.py", "track", "script")
+    said = vermin("3.5-", "__init__.py", "track", "script", "runner/mlflow_door.py")
     assert said.returncode == 0, said.stdout
 
 

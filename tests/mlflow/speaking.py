@@ -48,7 +48,7 @@ LOGGED = [
     {"step": 0, "values": {"loss": 1.0}},
     {"step": 1, "values": {"loss": 0.5}},
     {"step": 2, "values": {"loss": 1 / 3}},
-    {"params": {"lr": "0.1"}},
+    {"params": {"lr": 0.1}},
     {"tags": {"team": "a"}},
     {"run": "1", "step": 0, "values": {"loss": 7.0}},
 ]

@@ -225,7 +225,7 @@ def test_what_a_script_logs_and_asks(submit, python):
     points = Counter(name for line in own for name in line.get("values", {}))
     assert points == {"loss": 3, "many": 1000, "x": 1, "bad": 1, "huge": 1, "later": 1}
     assert {key: value for line in own for key, value in line.get("params", {}).items()} == {
-        "lr": "0.1", "depth": "3", "kind": "tree", "batch": "yes"}  # fmt: skip
+        "lr": 0.1, "depth": 3, "kind": "tree", "batch": "yes"}  # fmt: skip
     assert [line["values"]["score"] for line in lines if "run" in line and "values" in line] == [1.0, 2.0]
     assert files(folder) == {"notes/a.txt", "d.json", "f.bin", "copy/a.txt", "table.json", "nested/1/side.txt",
                              "nested/2/side.txt"}  # fmt: skip
@@ -248,7 +248,7 @@ def test_autologging_of_scikit_learn(submit, python):
     folder = submit(python, AUTOLOG)
     lines = [json.loads(line) for line in read(folder.metrics).splitlines()]
     own = {key: value for line in lines if "run" not in line for key, value in line.get("params", {}).items()}
-    assert (own["C"], own["max_iter"]) == ("2.0", "100")
+    assert (own["C"], own["max_iter"]) == (2.0, 100)
     values = {key for line in lines if "run" not in line for key in line.get("values", {})}
     assert {"training_score", "training_accuracy_score", "LogisticRegression_score_x"} <= values
     parents = {line["run"]: line["parent"] for line in lines if "parent" in line}
@@ -264,5 +264,5 @@ def test_the_logger_of_lightning(submit, lightning):
     folder = submit(lightning, LIGHTNING)
     lines = logged(read(folder.metrics))
     assert [line["step"] for line in lines if "loss" in line.get("values", {})] == list(range(8))
-    assert {"params": {"lr": "0.1"}} in lines
+    assert {"params": {"lr": 0.1}} in lines
     assert any(name.endswith(".ckpt") for name in files(folder))

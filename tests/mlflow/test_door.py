@@ -140,3 +140,18 @@ def test_asked_to_end_by_a_signal_it_goes_on(endpoint, client):
     for number in (1, 2, 15):
         os.kill(endpoint.pid, number)
     assert client.create() == "proj_1-1"
+
+
+def test_a_user_who_may_start_no_more_processes(tmp_path, monkeypatch):
+    said = []
+    door = mlflow_door.Door("proj_1", str(tmp_path), str(tmp_path), said.append)
+    door.open({})
+
+    def refuse() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    door.answer("/nowhere")
+    monkeypatch.undo()
+    assert said == ["the run's MLflow endpoint could not be started: [Errno 11] Resource temporarily unavailable"]
+    assert door.watched() == []

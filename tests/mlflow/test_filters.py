@@ -31,7 +31,7 @@ def found(text, *orders, most=100, token=""):
         ("metric.val/loss != 0.25", [0]),
         ("metrics.odd > 0", []),
         ("params.rate = '0.1'", [0, 2]),
-        ("parameters.rate = \"0.1\" and metrics.`val/loss` > 0", [0]),
+        ('parameters.rate = "0.1" and metrics.`val/loss` > 0', [0]),
         ("param.rate != '0.1'", [1]),
         ("tags.mlflow.runName = 'bob'", [1]),
         ("tags.`mlflow.runName` LIKE '%b'", [1]),

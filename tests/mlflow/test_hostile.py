@@ -75,6 +75,14 @@ def test_another_name(endpoint, host):
     assert answer.startswith(b"HTTP/1.1 403 ") and b"PERMISSION_DENIED" in answer
 
 
+def test_a_body_where_no_token_is_asked_for(endpoint):
+    with dial(endpoint) as sock:
+        sock.sendall(
+            f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{endpoint.port}\r\nContent-Length: {32 << 20}\r\n\r\n".encode()
+        )
+        assert sock.recv(100).startswith(b"HTTP/1.1 401 ")
+
+
 def test_a_browser_at_the_address_that_the_client_prints(endpoint):
     client = Client(endpoint.port, "")
     client.headers = {}

@@ -29,14 +29,14 @@ def test_each_point_once(calls, tmp_path_factory):
     try:
         clients = [endpoint.client() for _ in range(4)]
         runs = [clients[0].create() for _ in range(3)]
-        sent: "Counter[tuple[str, str, int, str]]" = Counter()
+        sent: Counter[tuple[str, str, int, str]] = Counter()
         for step, (connection, run, points, is_killed) in enumerate(calls):
             metrics = [{"key": name, "value": _json(value), "timestamp": 1700000000000 + step, "step": step}
                        for name, value in points]  # fmt: skip
             body = json.dumps({"run_id": runs[run], "metrics": metrics}).encode()
             post(clients[connection], body, endpoint if is_killed and endpoint.door._starts < MOST_STARTS else None)
             sent.update({(str(run or ""), name, step, plain(value)) for name, value in points})
-        kept: "Counter[tuple[str, str, int, str]]" = Counter()
+        kept: Counter[tuple[str, str, int, str]] = Counter()
         for line in endpoint.lines():
             for name, value in line.get("values", {}).items():
                 kept[line.get("run", ""), name, line["step"], plain(value)] += 1

@@ -3,8 +3,9 @@
 import json
 import sqlite3
 
-from jig.store.conditions import give_functions, listing
+from jig.store.conditions import give_functions
 from jig.store.keys import clean
+from jig.store.listing import listing
 from jig.store.looking import Look
 from jig.store.record import record
 from jig.store.rows import INDEXES, TABLES, Writer

@@ -1,9 +1,11 @@
 """The index: what it keeps of runs, look by look, and what several commands do to it at the same moment."""
 
 import json
+import marshal
 import multiprocessing
 import os
 import shutil
+import signal
 
 import pytest
 from hypothesis import given, settings
@@ -263,3 +265,31 @@ def test_any_lines_kills_and_looks_give_the_record_of_one_look(tmp_path_factory,
     grown = records(home, nested=True, archived=True)
     (home / "index.db").unlink()
     assert records(home, nested=True, archived=True) == grown
+
+
+def test_very_many_runs_are_looked_at_by_several_processes(tmp_path, monkeypatch):
+    for number in range(1, 41):
+        log(
+            write_run(tmp_path, f"p_{number}", number),
+            {"values": {"n": number}},
+            {"run": "1", "params": {"é": "\udc80"}},
+        )
+    (tmp_path / "runs/p_7/plan.json").write_text("[]")
+    told = []
+    alone = sorted(Index(Home(str(tmp_path)), told.append).records(None, None, nested=True))
+    assert len(alone) == 2 * 39 and len(told) == 1 and "p_7 cannot be read as a run" in told[0]
+    monkeypatch.setattr("jig.store.looking.ALONE", 3)
+    monkeypatch.setattr("jig.store.crew.TURN", 4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    for broken in (False, True):
+        if broken:  # one of the processes is killed at its second turn
+            whole, turns = marshal.dumps, []
+            monkeypatch.setattr(
+                marshal, "dumps", lambda one: turns.append(1) or (os.abort() if len(turns) > 1 else whole(one))
+            )
+            monkeypatch.setattr(os, "abort", lambda: os.kill(os.getpid(), signal.SIGKILL))
+        (tmp_path / "index.db").unlink()
+        again = []
+        index = Index(Home(str(tmp_path)), again.append)
+        assert sorted(index.records(None, None, nested=True)) == alone
+        assert again == told

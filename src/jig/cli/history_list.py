@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jig.cli.grammar import Args
+    from jig.store.keys import Key
+    from jig.store.queries import Store
+    from jig.store.where import Expression
 
 FEWEST = 50
 OWN_COLUMNS = ("duration", "run_id", "script_name", "start_time_utc", "status")
@@ -29,7 +32,6 @@ def list_runs(args: Args) -> int:
     from jig.cli.show import show
     from jig.cli.terminal import is_terminal, width_of
     from jig.errors import UsageError
-    from jig.store import keys
 
     wanted = args.text("limit") or str(FEWEST)
     if not wanted.isdigit():
@@ -37,24 +39,32 @@ def list_runs(args: Args) -> int:
     project = None if args.flag("all") else project_name(args.text("path"))
     # A query looks at every run: its answer must not depend on how many a table would have shown.
     limit = int(wanted) if args.text("limit") or not args.query else None
-    sort, chosen = args.text("sort"), [keys.named(name) for name in keys.split(args.text("columns") or "")]
-    where = None
-    if args.text("where") is not None:
-        from jig.store.where import parse
-
-        where = parse(args.required("where"))
     record = store()
-    record.check([*(where.keys if where else ()), *(key for key, _ in keys.sorting(sort or "")), *chosen])
-    found = record.list(project, limit, where, sort, args.flag("nested"), args.flag("archived"))
+    where, chosen = _asked(args, record) if any(map(args.flag, ("where", "sort", "columns"))) else (None, [])
+    found = record.list(project, limit, where, args.text("sort"), args.flag("nested"), args.flag("archived"))
     columns = [key.written for key in chosen] or _columns(found)
     if (args.output or ("table" if is_terminal(sys.stdout) else "json")) == "table" and args.query is None:
         found = [_for_a_table(one) for one in found]
         if not chosen and is_terminal(sys.stdout):
             columns = _fitting(found, columns, width_of(sys.stdout))
     if chosen:
+        from jig.store import keys
+
         found = [{key.written: keys.raw(one, key) for key in chosen} for one in found]
     show(found, output=args.output, query=args.query, columns=columns, whole=NEVER_CUT)
     return 0
+
+
+def _asked(args: Args, record: Store) -> tuple[Expression | None, list[Key]]:
+    """The query and the columns; UsageError for a name that no run has."""
+    from jig.store import keys
+    from jig.store.where import parse
+
+    where = parse(args.required("where")) if args.text("where") is not None else None
+    chosen = [keys.named(name) for name in keys.split(args.text("columns") or "")]
+    sort = [key for key, _ in keys.sorting(args.text("sort") or "")]
+    record.check([*(where.keys if where else ()), *sort, *chosen])
+    return where, chosen
 
 
 def _for_a_table(record: dict[str, Any]) -> dict[str, Any]:

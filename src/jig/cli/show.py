@@ -42,8 +42,10 @@ def show(
         if not _same_rows(found, value):
             columns = None
         value = found
-    value = _finite(value)
     output = output or ("table" if is_terminal(stream) else "json")
+    written = dumps(value)
+    if output not in ("json", "jsonc") or "NaN" in written or "Infinity" in written:
+        value = _finite(value)
     if output == "table":
         text = _table(value, columns, width_of(stream) if is_terminal(stream) else None, whole)
     elif output == "tsv":

@@ -85,8 +85,12 @@ class Door(object):
         self._starts += 1
         argv = [sys.executable, "-I", "-S"] + list(options) + [os.path.join(scripts, PROGRAM)]
         argv += [str(self._listener.fileno()), self._told["run"]]  # the second is for `ps`
-        reading, self._life = os.pipe()
-        self._server = self._fork()
+        try:
+            reading, self._life = os.pipe()
+            self._server = os.fork()
+        except OSError as error:  # no more processes, or descriptors, for this user
+            self._shut("could not be started: %s" % error)
+            return
         if not self._server:
             self._become(argv, reading)
         os.close(reading)
@@ -117,10 +121,14 @@ class Door(object):
             return
         self._server = 0
         self.leave()
-        if self._starts == MOST_STARTS and self._listener is not None:
+        if self._starts == MOST_STARTS:
+            self._shut("has ended %d times, and is not started again" % MOST_STARTS)
+
+    def _shut(self, reason: str) -> None:
+        if self._listener is not None:
             self._listener.close()
             self._listener = None
-            self._say("the run's MLflow endpoint has ended %d times, and is not started again" % MOST_STARTS)
+        self._say("the run's MLflow endpoint %s" % reason)
 
     def leave(self) -> None:
         """Let the one that serves finish with those who are connected, and end."""

@@ -79,14 +79,22 @@ def dumps_indented(value: "Any", ascii_only: bool, indent: str = "") -> str:
     """The value over several lines, as `json.dumps` writes it with an indent of two."""
     deeper = indent + "  "
     if isinstance(value, dict) and value:
-        rows = [
-            "%s: %s" % (_quote(str(key), ascii_only), dumps_indented(value[key], ascii_only, deeper)) for key in value
-        ]
+        rows = ["%s: %s" % (_quote(str(key), ascii_only), _row(value[key], ascii_only, deeper)) for key in value]
         return "{\n" + deeper + (",\n" + deeper).join(rows) + "\n" + indent + "}"
     if isinstance(value, (list, tuple)) and value:
-        rows = [dumps_indented(item, ascii_only, deeper) for item in value]
+        rows = [_row(item, ascii_only, deeper) for item in value]
         return "[\n" + deeper + (",\n" + deeper).join(rows) + "\n" + indent + "]"
     return _quote(value, ascii_only) if isinstance(value, str) else dumps(value)
+
+
+def _row(value: "Any", ascii_only: bool, indent: str) -> str:
+    """A part of a value: most are plain, and there are many of them."""
+    kind = type(value)
+    if kind is str:
+        return _quote(value, ascii_only)
+    if value is None:
+        return "null"
+    return repr(value) if kind is int else dumps_indented(value, ascii_only, indent)
 
 
 def _quote(text: str, ascii_only: bool) -> str:

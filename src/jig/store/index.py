@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 
 from jig.runner.folder import Home, make_private
-from jig.store.conditions import give_functions, listing
-from jig.store.keys import clean
-from jig.store.looking import Look, look
+from jig.store.listing import listing
 from jig.store.reserve import parse_line
-from jig.store.rows import INDEXES, TABLES, Writer
 from jig.store.runs import FINAL
 from jig.system import lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator, Sequence
 
     from jig.store.keys import Key
+    from jig.store.looking import Look
+    from jig.store.rows import Writer
     from jig.store.where import Expression
+else:
+    try:
+        import _sqlite3 as sqlite3  # what is around it loads `datetime` and others: longer than a listing takes
+    except ImportError:  # not CPython
+        import sqlite3
 
 VERSION = 3  # of what a record holds, too
 FROM_BOTH = "FROM runs JOIN texts ON texts.key = runs.key"
@@ -102,6 +106,8 @@ class Index:
         return held
 
     def _make(self) -> None:
+        from jig.store.rows import INDEXES, TABLES
+
         with _Transaction(self.db):
             for statement in TABLES.split(";"):
                 self.db.execute(statement)
@@ -141,6 +147,8 @@ class Index:
 
     def _fill(self) -> None:
         """Every run folder there is, and those elsewhere that the order file knows."""
+        from jig.store.looking import first_looks
+
         found = {}
         if os.path.isdir(self._home.runs):
             with os.scandir(self._home.runs) as entries:
@@ -152,8 +160,7 @@ class Index:
             found.update({name: os.path.join(copies, name) for name in os.listdir(copies)})
         lines, offset = self._new_order(0)
         found.update({run_id: folder for _, run_id, folder in lines})
-        looks = (self._look(run_id, 0, folder, "{}") for run_id, folder in found.items())
-        Writer(self.db).put(one for one in looks if one is not None)
+        self._writer().put(first_looks(list(found.items()), self._tell))
         self.db.execute("UPDATE meta SET order_offset=?", (offset,))
 
     def refresh(self) -> None:
@@ -166,17 +173,22 @@ class Index:
         unfinished = self.db.execute(query).fetchall()
         if not lines and not unfinished:
             return
+        from jig.store.looking import look_or_tell  # imported here: most commands find nothing new
+
         seen = {run_id: text for run_id, _, _, text in unfinished}
         looks = [(run_id, number, os.fsdecode(folder)) for run_id, number, folder, _ in unfinished]
         looks += [(run_id, number, folder) for number, run_id, folder in lines if run_id not in seen]
-        found = {run_id: self._look(run_id, number, folder, seen.get(run_id, "{}")) for run_id, number, folder in looks}
+        found = {
+            run_id: look_or_tell(run_id, number, folder, seen.get(run_id, "{}"), self._tell)
+            for run_id, number, folder in looks
+        }
         with _Transaction(self.db):
             self._replace({run_id: (seen.get(run_id), one) for run_id, one in found.items()})
             self.db.execute("UPDATE meta SET order_offset=max(order_offset, ?)", (offset,))
 
     def _replace(self, found: dict[str, tuple[str | None, Look | None]]) -> None:
         """Write what was found of runs, each with what was known of it when it was looked at."""
-        writer, fresh = Writer(self.db), []
+        writer, fresh = self._writer(), []
         for run_id, (before, seen) in found.items():
             now = self._seen(run_id)
             if now != before:
@@ -187,6 +199,11 @@ class Index:
             if seen is not None and os.path.exists(seen.folder):
                 fresh.append(seen)
         writer.put(fresh)
+
+    def _writer(self) -> Writer:
+        from jig.store.rows import Writer
+
+        return Writer(self.db)
 
     def _seen(self, run_id: str) -> str | None:
         row = self.db.execute(f"SELECT seen {FROM_BOTH} WHERE run_id=?", (run_id,)).fetchone()
@@ -210,12 +227,14 @@ class Index:
             os.close(held)
 
     def _look_again(self, run_id: str) -> None:
+        from jig.store.looking import look_or_tell
+
         query = f"SELECT run_number, folder, seen {FROM_BOTH} WHERE run_id=?"
         with _Transaction(self.db):  # nobody else looks meanwhile, so nothing that was said before is missed
             row = self.db.execute(query, (run_id,)).fetchone()
             if row is not None:
                 number, folder, seen = row
-                self._replace({run_id: (seen, self._look(run_id, number, os.fsdecode(folder), seen))})
+                self._replace({run_id: (seen, look_or_tell(run_id, number, os.fsdecode(folder), seen, self._tell))})
 
     def _new_order(self, offset: int) -> tuple[list[tuple[int, str, str]], int]:
         try:
@@ -230,15 +249,6 @@ class Index:
         entries = (parse_line(line) for line in whole.splitlines())
         return [entry for entry in entries if entry is not None], offset + len(whole)
 
-    def _look(self, run_id: str, number: int, place: str, seen: str) -> Look | None:
-        """What there is to say of a run now; None when there is nothing."""
-        try:
-            return look(run_id, number, place, seen)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            # One folder that is not as jig left it must not keep all others from being seen.
-            self._tell(f"{place} cannot be read as a run ({error!r}); it is left out")
-            return None
-
     def records(
         self,
         project: str | None,
@@ -251,12 +261,16 @@ class Index:
         """The runs' records as JSON text: those that `where` is true of, in this order, else newest first."""
         statement, values = listing(self.known, project, limit, where, sort, nested, archived)
         if where is not None:
+            from jig.store.conditions import give_functions
+
             give_functions(self.db)
         for (key,) in self.db.execute(statement, values).fetchall():
             yield self.db.execute("SELECT record FROM texts WHERE key=?", (key,)).fetchone()[0]
 
     def known(self, space: str, name: str) -> int | None:
         """The number of a name that some run has logged."""
+        from jig.store.keys import clean
+
         query = "SELECT name FROM cells WHERE name=(SELECT id FROM names WHERE space=? AND name=?) LIMIT 1"
         found = self.db.execute(query, (space, clean(name))).fetchone()
         return found[0] if found else None
@@ -306,7 +320,7 @@ class Index:
     def forget(self, run_id: str) -> None:
         """Drop a run whose folder was removed."""
         with _Transaction(self.db):
-            Writer(self.db).drop(run_id)
+            self._writer().drop(run_id)
 
 
 class _Transaction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from jig.runner.folder import Home, RunFolder
 from jig.runner.quick_json import dumps, loads
@@ -15,10 +16,11 @@ from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 KINDS = tuple((name, kind, key(name) if "." in name else None) for name, kind in OWN.items())
+ALONE = 1000  # runs that one process looks at
 NOT_YET = UNBORN.difference(("plan.json",))
 
 
@@ -64,6 +66,35 @@ def look(run_id: str, number: int, place: str, seen: str) -> Look | None:
         if n
     ]
     return Look(run_id, plan["number"], place, final, dumps(now), (record(plan, run, own, artifacts), *nested))
+
+
+def look_or_tell(run_id: str, number: int, place: str, seen: str, tell: Callable[[str], None]) -> Look | None:
+    """Look at the folder; of one that is not as jig left it is told: it must not keep all others from being seen."""
+    try:
+        return look(run_id, number, place, seen)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        tell(f"{place} cannot be read as a run ({error!r}); it is left out")
+        return None
+
+
+def first_looks(runs: Sequence[tuple[str, str]], tell: Callable[[str], None]) -> Iterator[Look]:
+    """A first look at each run, given by id and folder; very many are shared out among processes."""
+    if len(runs) > ALONE and sys.platform != "win32" and _is_single_threaded():
+        from jig.store.crew import look_at_all
+
+        return look_at_all(runs, tell)
+    return (found for run in runs if (found := first_look(*run, tell)) is not None)
+
+
+def first_look(run_id: str, place: str, tell: Callable[[str], None]) -> Look | None:
+    """A first look at a run."""
+    return look_or_tell(run_id, 0, place, "{}", tell)
+
+
+def _is_single_threaded() -> bool:
+    """Whether this process can be forked: another thread may hold a lock that the child would wait for."""
+    threading = sys.modules.get("threading")
+    return threading is None or threading.active_count() == 1
 
 
 def columns(record: dict[str, Any]) -> list[Any]:

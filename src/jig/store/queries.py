@@ -11,7 +11,7 @@ from jig.machines.ssh import SshMachine, attached
 from jig.runner import events
 from jig.runner.folder import Home, RunFolder, default_home, is_run_id
 from jig.runner.quick_json import loads
-from jig.store import keys, logged, runs
+from jig.store import runs
 from jig.store.index import Index
 from jig.store.reserve import ON_ITS_WAY, abandoned, adopt
 from jig.values import Value
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from jig.store import keys
     from jig.store.where import Expression
 
 NAMED = 12  # names in a message
@@ -183,7 +184,11 @@ class Store:
             from jig.store.where import parse
 
             where = parse(where)
-        in_order = keys.sorting(sort) if sort else ()
+        in_order: tuple[tuple[keys.Key, bool], ...] = ()
+        if sort:
+            from jig.store.keys import sorting
+
+            in_order = sorting(sort)
         return [loads(text) for text in self.index.records(project, limit, where, in_order, nested, archived)]
 
     def check(self, wanted: Iterable[keys.Key]) -> None:
@@ -193,12 +198,15 @@ class Store:
                 raise self._unknown(key)
 
     def _is_known(self, key: keys.Key) -> bool:
+        from jig.store import keys
+
         if key.kind != keys.LOGGED or (key.name in keys.ONLY_SHOWN and len(key.spaces) > 1):
             return True
         return any(self.index.known(space, key.name) is not None for space in key.spaces)
 
     def _unknown(self, key: keys.Key) -> UsageError:
         from jig.errors import nearest
+        from jig.store import keys
 
         logged = self.index.names()
         plain = [name for space, name in logged if space != "tags"]
@@ -212,6 +220,8 @@ class Store:
 
     def remark(self, found: Found, **said: Any) -> None:
         """Keep what a person says of a run afterwards: `tags={name: text or None}`, `note=text`, `archived=bool`."""
+        from jig.store import logged
+
         self.record(found.id)  # a run that is not kept has nothing to add to
         line = {**({"run": found.nested} if found.nested else {}), **said}
         try:

@@ -8,7 +8,6 @@ from jig.runner import events
 from jig.runner.blobs import BlobStore
 from jig.runner.folder import Home, RunFolder, default_home
 from jig.runner.quick_json import loads
-from jig.store import logged
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -195,6 +194,8 @@ def last_metrics(folder: RunFolder) -> dict[str, Any]:
         size = os.path.getsize(folder.metrics)
     except FileNotFoundError:  # nothing was logged
         return {}
+    from jig.store import logged  # imported here: most commands read no metrics
+
     _, said = logged.read_on(folder.metrics, size - LAST_PART_BYTES if size > LONG_BYTES else 0, {})
     last: dict[str, Any] = said.get("", {}).get("values", {})
     return last

@@ -1,6 +1,7 @@
 """Parameters and tags of runs."""
 
 from jig_mlflow.failure import invalid, missing
+from jig_mlflow.values import kept
 
 
 def log_param(record, asked):
@@ -24,7 +25,7 @@ def log_params(record, run, given):
         raise invalid(
             "Changing param values is not allowed. Params were already logged='%s' for run ID='%s'." % (found, run.id)
         )
-    fresh = {name: given[name] for name in given if name not in run.params}
+    fresh = {name: kept(given[name]) for name in given if name not in run.params}
     if fresh:
         record.say(run, params=fresh)
 

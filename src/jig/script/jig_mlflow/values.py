@@ -52,6 +52,16 @@ def shown(value):
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
+def kept(text):
+    """A parameter as the record has it: a number where the text is exactly what Python prints for one."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    is_number = type(found) is int or (type(found) is float and abs(found) < float("inf"))
+    return found if is_number and shown(found) == text else text
+
+
 def line(seconds, run, **said):
     """A line of the file; `run` is the nested one that it is about."""
     told = {"time": seconds}
