@@ -82,7 +82,7 @@ def measured(name: str) -> list[Figure]:
 def measured_on(names: list[str]) -> list[str]:
     """What the figures depend on: the machine, and the versions that are compared."""
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    peers = [environments.mlflow(), environments.guild()] if "submit" in names else []
+    peers = [environments.mlflow(), environments.guild()] if {"submit", "listing"} & set(names) else []
     peers += [environments.mlflow(), environments.trackio(), environments.wandb()] if "log" in names else []
     peers += [environments.mlflow()] if "mlflow" in names else []
     compared = dict.fromkeys((environments.jig(), *peers))

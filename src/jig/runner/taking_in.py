@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     if sys.platform != "win32":
         from jig.runner.container import Begun, Ready
     else:
-        Begun = Ready = Any
+        Begun = Any
+        Ready = Any
 
 RESERVE_BYTES = 64 * 1024
 
