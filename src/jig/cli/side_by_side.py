@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAMES = {"code": "files", "environment": "environment", "gpu": "GPU", "time": "time"}
 # Names of the sections gpu and time whose values are shown with their unit, and what they are called then.
-SIZES = {"peak_memory_bytes": "peak memory", "peak_rss_bytes": "peak memory of processes"}
+SIZES = {"peak_memory_bytes": "peak memory", "peak_rss_bytes": "process memory"}
 DURATIONS = {"duration_s": "duration", "before_start_s": "before the start", "cpu_s": "processor", "gpu_s": "on a GPU"}
 OWN = {**SIZES, **DURATIONS, "busy_percent": "busy percent", "energy_j": "joules", "exit_code": "exit code"}
 WIDEST_NAME = 26
