@@ -63,7 +63,9 @@ def reproduce(found: Found, wanted: Wanted, teller: Teller, dry: bool = False) -
         frozen.bring()
         attachments = _attachments(frozen, then)
         config, target = _where(project, wanted, then)
-        secrets, unset = _secrets(then)
+        if found.machine.remote and not (wanted.run_config or wanted.target):
+            _check_machine(found, target)
+        secrets, unset = _secrets(then, _declared(project, config, then))
         config = _configured(config, then, secrets)
         facts = _then(found, then)
         target = _with_base(target, facts)
@@ -115,10 +117,28 @@ def _where(project: Project, wanted: Wanted, then: dict[str, Any]) -> tuple[RunC
         raise UsageError(f"{error.message}; the run {then['run_id']} had it", hint) from None
 
 
-def _secrets(then: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """The values of the variables that came from the client, as they are here now; and those that are not set."""
+def _check_machine(found: Found, target: ComputeTarget) -> None:
+    """A plan comes from its machine, which must not choose where else its code runs."""
+    if machines.for_target(target).runs_folder() != os.path.dirname(found.folder.path):
+        raise UsageError(
+            f"the run {found.id} was on {found.machine.name}, and {target.name} is another machine now",
+            f"say where to:  jig experiment reproduce -r {found.id} -c NAME",
+        )
+
+
+def _declared(project: Project, config: RunConfig, then: dict[str, Any]) -> set[str]:
+    """What the project itself takes from this computer: a plan comes from its machine, which may ask for anything."""
+    try:
+        had = project.run_config(str(then["run_config"])).client_variables
+    except UsageError:  # the project has it no more
+        had = ()
+    return {*config.client_variables, *had}
+
+
+def _secrets(then: dict[str, Any], declared: set[str]) -> tuple[dict[str, str], list[str]]:
+    """The variables from the client that the project declares, as they are here now; and those that are not given."""
     names = then.get("client_variables") or ()
-    found = {name: os.environ[name] for name in names if name in os.environ}
+    found = {name: os.environ[name] for name in names if name in declared and name in os.environ}
     return found, [name for name in names if name not in found]
 
 

@@ -106,8 +106,12 @@ def _refusal(paths: list[str]) -> StoreError:
 
 def check_paths(entries: Iterable[list[Any]], run_id: str) -> None:
     """Refuse a list that would write where no snapshot reaches: it did not come from jig, whoever sent it."""
+    entries = list(entries)
+    solid = {entry[1] for entry in entries if entry[0] != "d"}
     for entry in entries:
         parts = entry[1].split("/")
+        if any("/".join(parts[:depth]) in solid for depth in range(1, len(parts))):
+            raise StoreError(f"the frozen code of {run_id} names {entry[1]!r} below something that is no folder")
         reserved = {part.lower() for part in parts} & {name.lower() for name in NEVER}
         if reserved or parts[0] in NEVER_AT_TOP or (os.name == "nt" and "\\" in entry[1]):
             raise StoreError(f"the frozen code of {run_id} names {entry[1]!r}, which is never part of a run")
@@ -132,7 +136,9 @@ def plan(root: str, frozen: Frozen) -> Todo:
         deletes.append(path)
         lost[path] = _lost(root, entry)
     for path, entry in wanted.items():
-        there = now.get(path) or _entry_there(root, entry, deletes)
+        there = now.get(path)
+        if there is None or there[0] == "d":  # a folder that counts as empty may have ignored files
+            there = _entry_there(root, entry, deletes)
         if there == entry:
             unchanged += entry[0] != "d"
             continue
@@ -268,6 +274,7 @@ def _carry_out(todo: Todo, staged: list[str]) -> None:
     for path in sorted(emptied, key=len, reverse=True):
         _remove_empty(todo.root, path)
     for entry, aside in zip(todo.writes, staged, strict=True):
+        _check_way(todo.root, entry[1], set())  # a link of this very list, or one that was made meanwhile
         place = os.path.join(todo.root, entry[1])
         if entry[0] == "d":
             if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):

@@ -334,3 +334,30 @@ def test_what_a_nested_run_left(project, cli, jig_home, tmp_path):
     )
     assert cli("asset", "download", "inner", "-d", str(tmp_path / "got")).code == 0
     assert (tmp_path / "got/m").read_text() == "inner"
+
+
+def test_two_branches_have_a_version_of_their_own(project, cli, run_id, tmp_path):
+    """Both contents stay: either link may come back with git."""
+    promote(cli, run_id, "outputs/model.pkl", "best")
+    here = (project.path / "assets/best.link").read_text()
+    (project.path / "assets/best.link").unlink()
+    promote(cli, run_id, "outputs/net/deep/w.bin", "best")
+    assert cli("history", "delete", "-r", run_id).code == 0
+    (project.path / "assets/best.link").write_text(here)
+    assert cli("asset", "download", "-l", "assets/best.link", "-d", str(tmp_path / "got")).code == 0
+    assert (tmp_path / "got/model.pkl").read_bytes() == MODEL
+
+
+def test_an_artifact_that_no_link_can_name(project, cli):
+    project.write("a.py", "open('outputs/a\\\\b', 'w').close()")
+    run_id = cli("submit", "-c", "local", "a.py").run_id
+    said = cli("history", "promote", "-r", run_id, "-ap", "outputs/a\\b", "-n", "m")
+    assert said.code == 125 and "cannot be an asset: its path has a backslash" in said.err
+    assert not (project.path / "assets").exists()
+
+
+def test_a_folder_of_the_same_name_is_not_meant(project, cli, run_id, tmp_path):
+    promote(cli, run_id, "outputs/model.pkl", "net")
+    (project.path / "net").mkdir()
+    assert cli("asset", "download", "net", "-d", str(tmp_path)).code == 0
+    assert (tmp_path / "model.pkl").read_bytes() == MODEL

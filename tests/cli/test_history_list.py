@@ -158,3 +158,22 @@ def test_a_narrow_terminal_is_not_overrun(project, jig_home):
         assert "classifying_iris_1794828887874" in lines[-1] and lines[-1].endswith("  Completed")
     assert at(220)[0].split() == " ".join([*names, "duration run_id script_name start_time_utc status"]).split()
     assert max(map(len, at(80, "--columns", "run_id,script_name,Regularization Rate,experiment_id,status"))) <= 80
+
+
+@pytest.mark.parametrize(
+    "where", ["duration > 1e13", "duration < 1e999", "created > -99999999999w", "run_number < 1e300"]
+)
+def test_numbers_beyond_all_measure(project, cli, where):
+    project.write("a.py", "print(1)")
+    run_id = cli("submit", "-c", "local", "a.py").run_id
+    said = cli("history", "list", "--where", where, "-n", "9" * 25)
+    assert said.code == 0, said.err
+    assert [one["run_id"] for one in said.json()] == ([] if where == "duration > 1e13" else [run_id])
+
+
+def test_the_last_runs_are_named_everywhere(project, cli):
+    project.write("a.py", "print(1)")
+    first, second = (cli("submit", "-c", "local", "a.py").run_id for _ in range(2))
+    assert cli("history", "tag", "-r", "last~1", "stage=old").code == 0
+    assert cli("history", "list", "--where", 'tags.stage = "old"').json()[0]["run_id"] == first
+    assert cli("history", "delete", "-r", "last").out == f"deleted {second}\n"

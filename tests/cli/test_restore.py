@@ -239,6 +239,31 @@ def test_tricks_with_paths(project, cli, then, jig_home, entry, said):
     assert tree(project.path) == now
 
 
+def test_a_list_that_goes_through_its_own_links(project, cli, then, jig_home):
+    """Each link stays inside by its words; together they would lead out."""
+    run, _ = then
+    committed(project.path)
+    now = tree(project.path)
+    links = [["l", "x/y/z", "../.."], ["l", "x/y/z/w", "../../.."]]
+    hostile(jig_home, run, [*links, ["f", "w/.bashrc", 0o644, 6]])
+    done = cli("project", "restore", run)
+    assert done.code == 125 and "'x/y/z/w' below something that is no folder" in done.err, done.err
+    assert tree(project.path) == now
+
+
+def test_a_folder_of_ignored_files_where_a_file_was(project, cli, then):
+    """Found before anything is touched."""
+    run, _ = then
+    (project.path / "train.py").unlink()
+    (project.path / "train.py").mkdir()
+    project.write("train.py/big.tmp", "not to be lost")
+    committed(project.path)
+    now = tree(project.path)
+    done = cli("project", "restore", run)
+    assert done.code == 125, done.out
+    assert tree(project.path) == now
+
+
 def test_a_link_in_the_way_does_not_lead_out(project, cli, then, tmp_path):
     """What would be written through a link of the folder lands nowhere else."""
     run, _ = then

@@ -307,3 +307,19 @@ def test_requests_that_make_no_sense(endpoint, client, path, fields, message):
     assert message in failed.value.message
     assert failed.value.status in (400, 404)
     assert endpoint.lines() == []
+
+
+def test_what_mlflow_has_no_numbers_for(endpoint, client):
+    """A script may log a step between two others, and whole numbers without end; MLflow's client refuses both."""
+    run = client.create()
+    with open(endpoint.folder / "metrics.jsonl", "a") as file:
+        file.write(
+            '{"time": 1, "step": 2.5, "values": {"a": 1}}\n{"time": 2, "step": 1%s, "values": {"b": 1}}\n' % ("0" * 30)
+        )
+        file.write('{"time": 3, "values": {"c": 1%s}}\n{"time": 4, "values": {"d": 4}}\n' % ("0" * 400))
+    found = {one["key"]: one["step"] for one in client.get("runs/get", run_id=run)["run"]["data"]["metrics"]}
+    assert found == {"a": 2, "b": (1 << 63) - 1, "d": 0}
+    points = client.get("metrics/get-history", run_id=run, metric_key="a")["metrics"]
+    assert [(point["step"], point["value"]) for point in points] == [(2, 1.0)]
+    assert client.get("metrics/get-history", run_id=run, metric_key="c")["metrics"] == []
+    client.post("runs/log-parameter", run_id=run, key="deep", value="[" * 5000)

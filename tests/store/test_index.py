@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 
 import pytest
 from hypothesis import given, settings
@@ -297,3 +298,12 @@ def _built_again(home):
     told = []
     index = Index(Home(str(home)), told.append)
     return sorted(index.records(None, None, nested=True)), told
+
+
+def test_a_home_that_nobody_can_write_to_and_that_has_no_index(tmp_path, mounted):
+    home = mounted(tmp_path / "small", "-t", "tmpfs", "tmpfs")
+    write_run(home, "p_1")
+    subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+    told = []
+    assert len(list(Index(Home(str(home)), told.append).records(None, None))) == 1
+    assert len(told) == 1 and "cannot be written" in told[0]

@@ -130,7 +130,7 @@ class Kept:
     def add(self, root: str, name: str, version: int, content: Content) -> None:
         """Keep this content for a version of an asset of the project in `root`."""
         told = {"asset": name, "version": version, "project_root": root, "blobs": list(content.blobs)}
-        write_whole(self._place(root, name, version), dumps_lines(told))
+        write_whole(self._place(root, name, version, content.sha256), dumps_lines(told))
 
     def drop(self, root: str, name: str) -> list[str]:
         """Keep nothing more for this asset; returns the blobs that were kept for it."""
@@ -141,10 +141,11 @@ class Kept:
                 os.unlink(path)
         return dropped
 
-    def _place(self, root: str, name: str, version: int) -> str:
+    def _place(self, root: str, name: str, version: int, digest: str) -> str:
         from hashlib import sha256
 
-        key = sha256("\0".join((root, name, str(version))).encode(errors="surrogateescape")).hexdigest()
+        # The digest too: two branches of a project may both have a version 1.
+        key = sha256("\0".join((root, name, str(version), digest)).encode(errors="surrogateescape")).hexdigest()
         return os.path.join(self._folder, key[:32] + ".json")
 
     def _all(self) -> Iterator[tuple[str, dict[str, Any]]]:

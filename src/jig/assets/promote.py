@@ -27,6 +27,8 @@ def promote(store: Store, project: Project, found: Found, wanted: str, name: str
     except MachineError as error:
         warn(f"{error.message}; this is what is here")
     artifact = keep.artifact(found.folder, wanted, found.nested)
+    if not link.is_inside(artifact):
+        raise StoreError(f"{artifact!r} cannot be an asset: its path has a backslash", "give it another name")
     blobs = BlobStore(store.home.blobs)
     # In this order: whoever finds the link finds the content, and what is listed as kept is there.
     with keep.Kept(store.home) as kept, UsingBlobs(blobs):

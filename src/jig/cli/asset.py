@@ -72,7 +72,7 @@ def _link_file(args: Args) -> str:
     named = args.text("link") or args.text("name")
     if named is None:
         raise UsageError("no asset was named", "for example:  jig asset download -l assets/best_model.link -d .")
-    if not os.path.lexists(named) and is_name(named) and not named.endswith(link.SUFFIX):
+    if not os.path.isfile(named) and is_name(named) and not named.endswith(link.SUFFIX):
         return link.place(Project.find(os.getcwd()).root, named)
     return named
 

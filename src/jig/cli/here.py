@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-LAST = "last"
-
 
 def store() -> Store:
     """The record; what it has to tell goes to stderr."""
@@ -53,7 +51,7 @@ def find_run(wanted: str | None) -> Found:
 def find_runs(words: Sequence[str | None]) -> list[Found]:
     """The runs that were named: by id, by a unique beginning, or as `last`, `last~1`, `last~2` …"""
     record, project = store(), project_name()
-    return [record.find(_meant(word, record, project), project) for word in words]
+    return [record.find(word, project) for word in words]
 
 
 def find_kept(wanted: str | None) -> Found:
@@ -69,20 +67,6 @@ def find_kept(wanted: str | None) -> Found:
     if is_run_id(wanted) and os.path.exists(folder.plan):
         return Found(wanted, folder, LocalMachine(home.path))
     return find_run(wanted)
-
-
-def _meant(word: str | None, record: Store, project: str | None) -> str | None:
-    """The id behind `last~N`; other words as they are."""
-    if word is None or word == LAST:
-        return None
-    name, mark, back = word.partition("~")
-    if name != LAST or not mark or not back.isdigit() or len(back) > 6:
-        return word
-    found = record.list(project, int(back) + 1)
-    if len(found) <= int(back):
-        there = f"there are only {len(found)} runs" if found else "there are no runs yet"
-        raise StoreError(f"{word}: {there}", "jig history list shows them")
-    return str(found[int(back)]["run_id"])
 
 
 def project_around(folder: str, plan: Mapping[str, Any]) -> str:

@@ -89,7 +89,7 @@ class Sheet:
         if not patient:
             for name in names:
                 self._check(name)
-        charts = [self._chart(name) for name in names] + [self._system(name) for name in self.wanted.system]
+        charts = [self._chart(name) for name in names] + [self._system(name, patient) for name in self.wanted.system]
         spans = {x: span_of([chart for chart in charts if chart.x == x]) for x in {chart.x for chart in charts}}
         return [chart._replace(span=spans[chart.x]) for chart in charts]
 
@@ -99,8 +99,8 @@ class Sheet:
         names = self._numbers()
         if not names and not patient:
             one = self.sources[0].found.id
-            who = f"the run {one}" if len(self.sources) == 1 else "none of these runs has"
-            raise StoreError(f"{who} logged no numbers", self._others() or 'a script logs with jig.log("loss", 0.1)')
+            said = f"the run {one} logged no numbers" if len(self.sources) == 1 else "none of these runs logged numbers"
+            raise StoreError(said, self._others() or 'a script logs with jig.log("loss", 0.1)')
         if len(names) > MOST_UNASKED and not patient:
             warn(f"drawn are the first {MOST_UNASKED} metrics; -m draws others: {_list(names[MOST_UNASKED:])}")
         return tuple(names[:MOST_UNASKED])
@@ -146,7 +146,7 @@ class Sheet:
                 curves.append(Curve(source.found.id, xs, ys, colour, faint=len(forms) > 1 and not smoothed))
         return Chart(printable(name), tuple(curves), self.wanted.x, self.wanted.log)
 
-    def _system(self, name: str) -> Chart:
+    def _system(self, name: str, patient: bool) -> Chart:
         """What the runs used; it is known by time only."""
         x, curves = self.wanted.x if self.wanted.x != STEP else TIME, []
         for source in self.sources:
@@ -156,7 +156,7 @@ class Sheet:
                 if x == TIME:
                     times = _since(times, source.started(times[0]))
                 curves.append(Curve(label, *min_max(times, values, series.VIEW_PIXELS), self._colour(label)))
-        if not curves:
+        if not curves and not patient:
             raise StoreError(
                 f"there are no samples of {name}", "a run without a GPU has none of it, nor one with GpuSampling: 0"
             )

@@ -149,21 +149,30 @@ def unused_blobs(home: Home) -> int:
 
 def _used(home: Home, store: blobs.BlobStore) -> "Set[str]":
     used = set()  # type: Set[str]
-    for folder in run_folders(home) + _elsewhere(home):
-        with open(folder.plan) as file:
-            plan = loads(file.read())
-        used.update(plan.get("attachments", {}).values())
-        used.update(plan.get("environment", {}).get("files", ()))
-        snapshot = plan["snapshot"]["id"]
-        if snapshot in used:
-            continue
+    for folder in run_folders(home):
+        _add_used(folder, store, used)
+    for folder in _elsewhere(home):
         try:
-            entries = manifest.decode(store.read(snapshot))
-        except FileNotFoundError:  # the record of this run has lost its list of files; its own copy is all there is
+            _add_used(folder, store, used)
+        except (AttributeError, KeyError, TypeError, ValueError):  # another machine's doing: it keeps nothing here
             continue
-        used.add(snapshot)
-        used.update(entry[4] for entry in entries if entry[0] == "f")
     return used
+
+
+def _add_used(folder: RunFolder, store: blobs.BlobStore, used: "Set[str]") -> None:
+    with open(folder.plan) as file:
+        plan = loads(file.read())
+    used.update(plan.get("attachments", {}).values())
+    used.update(plan.get("environment", {}).get("files", ()))
+    snapshot = plan["snapshot"]["id"]
+    if snapshot in used:
+        return
+    try:
+        entries = manifest.decode(store.read(snapshot))
+    except FileNotFoundError:  # the record of this run has lost its list of files; its own copy is all there is
+        return
+    used.add(snapshot)
+    used.update(entry[4] for entry in entries if entry[0] == "f")
 
 
 def _elsewhere(home: Home) -> "List[RunFolder]":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jig.store import literals
 from jig.store.conditions import All, Compare, OneOf, Some
-from jig.store.keys import DURATION, FLAG, LOGGED, NUMBER, TEXT, TIME, Key, clock_microseconds, microseconds
+from jig.store.keys import DURATION, FLAG, LARGEST, LOGGED, NUMBER, TEXT, TIME, Key, clock_microseconds, microseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jig.store.conditions import Condition
     from jig.store.literals import Literal
 
+LONGEST_S = 9e12
 SECOND = 1_000_000  # times and durations are kept in microseconds
 
 
@@ -69,11 +70,16 @@ def _flag(key: Key, sign: str, value: Literal) -> Condition:
 
 def _microseconds(key: Key, value: Literal) -> int:
     if value.kind in (NUMBER, DURATION):
-        return int(round(value.value * SECOND))
+        return _kept(value.value)
     found = clock_microseconds(value.value) if value.kind == TEXT else None
     if found is None:
         raise ValueError(f"{key.written} is a length of time", f"for example {key.written} > 10m, or 90s, 1h30m, 2d")
     return found
+
+
+def _kept(seconds: float) -> int:
+    """Microseconds that SQLite can hold; what is longer is as long as that."""
+    return round(max(-LONGEST_S, min(LONGEST_S, seconds)) * SECOND)
 
 
 def _span(key: Key, value: Literal, now: float) -> tuple[int, int]:
@@ -84,7 +90,7 @@ def _span(key: Key, value: Literal, now: float) -> tuple[int, int]:
     if value.kind == NUMBER and value.written.isdecimal() and len(value.written) == 4:
         found = literals.date(value.written)
     elif value.kind == DURATION and value.value <= 0:
-        moment = microseconds(now) + round(value.value * SECOND)
+        moment = max(-LARGEST, microseconds(now) + _kept(value.value))
         found = moment, moment + 1
     else:
         found = literals.date(value.value) if value.kind == TEXT else None

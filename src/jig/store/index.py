@@ -120,7 +120,8 @@ class Index:
     def _do_without(self, error: sqlite3.Error) -> None:
         """Where nothing can be written the index is made in memory: slow with many runs, but right."""
         self._tell(f"the index cannot be written ({error}); the runs are read one by one")
-        self.db.close()
+        if hasattr(self, "db"):  # not where even the lock file could not be made
+            self.db.close()
         self._path = ":memory:"
         self._open()
         self.refresh()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from jig.store.keys import Key
     from jig.store.where import Expression
 
+MOST = (1 << 63) - 1
 NEWEST_FIRST = "runs.run_number DESC, runs.nested"
 
 
@@ -62,6 +63,6 @@ def listing(
             values += of_where
         in_order = order(sort, columns)
         joins = columns.joins()
-    cut = f" LIMIT {int(limit)}" if limit is not None else ""
+    cut = f" LIMIT {min(int(limit), MOST)}" if limit is not None else ""
     text = f"SELECT runs.key FROM runs{joins} WHERE {' AND '.join(conditions)} ORDER BY {in_order}{cut}"
     return text, values

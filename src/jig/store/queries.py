@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 NAMED = 12  # names in a message
 
 
+LAST = "last"
+
+
 class Found(Value):
     """A run that was asked for, and the machine that can be asked about it."""
 
@@ -107,7 +110,9 @@ class Store:
         return self._index
 
     def find(self, wanted: str | None, project: str | None) -> Found:
-        """The run with this id or unique beginning of one; the latest when none is named."""
+        """The run with this id or unique beginning of one, or `last`, `last~1` …; the latest when none is named."""
+        if wanted is not None:
+            wanted = self._meant(wanted, project)
         if wanted is None:
             latest = self.index.latest(project)
             if latest is None:
@@ -125,6 +130,19 @@ class Store:
         if not matches:
             raise StoreError(f"there is no run {wanted}", "jig history list --all shows every run")
         raise UsageError(f"{wanted} could be {', '.join(run_id for run_id, _ in matches)}", "write more of the id")
+
+    def _meant(self, word: str, project: str | None) -> str | None:
+        """The id behind `last~N`, None for the latest; other words as they are."""
+        if word == LAST:
+            return None
+        name, mark, back = word.partition("~")
+        if name != LAST or not mark or not back.isdigit() or len(back) > 6:
+            return word
+        found = self.list(project, int(back) + 1)
+        if len(found) <= int(back):
+            there = f"there are only {len(found)} runs" if found else "there are no runs yet"
+            raise StoreError(f"{word}: {there}", "jig history list shows them")
+        return str(found[int(back)]["run_id"])
 
     def _found(self, run_id: str, place: str) -> Found:
         folder, machine = RunFolder(place), self._machine(os.path.dirname(place))

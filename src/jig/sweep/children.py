@@ -8,7 +8,7 @@ import time
 
 from jig.runner import events, tree
 from jig.runner.folder import Home, RunFolder, default_home
-from jig.store import runs
+from jig.store import logged, runs
 from jig.store.reserve import ON_ITS_WAY, abandoned, parse_line
 from jig.store.runs import Run
 from jig.values import Value
@@ -155,7 +155,8 @@ def look(child: Child, machine: Machine) -> Run | None:
 
 def objective_of(folder: RunFolder, metric: str) -> float | None:
     """The last value of the metric, where it is a number."""
-    value = runs.last_metrics(folder).get(metric)
+    said = logged.read_on(folder.metrics, 0, {})[1] if os.path.exists(folder.metrics) else {}
+    value = said.get("", {}).get("values", {}).get(metric)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value

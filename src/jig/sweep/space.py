@@ -75,7 +75,7 @@ def _stepped(given: Range, step: Decimal) -> tuple[tuple[Scalar, str], ...]:
     found: list[tuple[Scalar, str]] = []
     number = given.low
     while number <= given.high and len(found) <= MOST_POINTS:
-        found.append(_number(given, float(number)))
+        found.append(_number(given, float(number)) if given.whole else (float(number), repr(float(number))))
         number = number * step if given.log else number + step
     return tuple(found)
 

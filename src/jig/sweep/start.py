@@ -159,7 +159,10 @@ def resume(sweep_id: str, at_once: str) -> Submitted:
     folder = home.run(sweep_id)
     if journal.is_held(folder, home):
         raise StoreError(f"the sweep {sweep_id} is still going", f"follow it:  jig logs -f {living(sweep_id)}")
-    first = Plan.from_json(read_plan(folder))
+    try:
+        first = Plan.from_json(read_plan(folder))
+    except FileNotFoundError:
+        raise StoreError(f"the sweep {sweep_id} was deleted", "start a new one:  jig sweep -c NAME FILE") from None
     options = Options.read(first.arguments)._replace(sweep=sweep_id)
     options = options._replace(at_once=at_once or options.at_once)
     secrets = {}
@@ -239,8 +242,8 @@ def sweep_id_of(folder: RunFolder) -> str:
 def load(sweep_id: str) -> Sweep:
     """The file of a sweep as it was."""
     home = Home(default_home())
-    plan = read_plan(home.run(sweep_id))
     try:
+        plan = read_plan(home.run(sweep_id))
         text = BlobStore(home.blobs).read(plan["attachments"][DEFINITION])
         return reading.read(text.decode("utf-8-sig"), plan["script"])
     except (FileNotFoundError, ProjectError) as error:

@@ -121,7 +121,9 @@ class Watch:
     def _forget(self, child: Child) -> None:
         self.changes += 1
         del self.going[child.run_id]
-        self.tries[child.point] = [one for one in self.tries[child.point] if one.run_id != child.run_id]
+        left = [one for one in self.tries.pop(child.point) if one.run_id != child.run_id]
+        if left:
+            self.tries[child.point] = left
 
     def _tell_state(self, one: Going, run: Run) -> None:
         told = "Queued, waiting for a GPU" if run.reason == runs.WAITING else run.state

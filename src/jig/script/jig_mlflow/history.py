@@ -3,7 +3,7 @@
 import json
 
 from jig_mlflow.failure import invalid
-from jig_mlflow.values import quote
+from jig_mlflow.values import quote, whole
 
 
 def points(lines, number, name, start=0, count=0):
@@ -25,12 +25,13 @@ def points(lines, number, name, start=0, count=0):
                 step = said.get("step")
                 if (said.get("run") or "") != number or not isinstance(value, (int, float)):
                     continue
-                milliseconds = int(round(seconds * 1000))
-            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # not a line of metrics
+                milliseconds, value = int(round(seconds * 1000)), float(value)
+                step = None if step is None else whole(step)
+            except (AttributeError, KeyError, OverflowError, TypeError, ValueError, RecursionError):  # no such line
                 continue
             if step is None:
                 step, count = count, count + 1
-            yield at, count, (int(step), milliseconds, float(value))
+            yield at, count, (step, milliseconds, value)
 
 
 def page(lines, number, name, most, token):

@@ -73,7 +73,14 @@ class Record(object):
     def create(self, name, experiment, user, start, tags):
         """The first run that a client makes is the jig run itself; the others are nested in it."""
         about = {"experiment": experiment, "user": user, "start": start}
-        if not self.own.created:
+        latest = self.runs[next(reversed(self.runs))]
+        if (
+            self._tail
+            and latest.created
+            and (latest.experiment, latest.user, latest.start) == (experiment, user, start)
+        ):
+            run = latest  # it was made, and whoever served then died before the answer
+        elif not self.own.created:
             run = self.own
             self.say(run, mlflow={"created": about})
         else:
@@ -105,7 +112,13 @@ class Record(object):
         if isinstance(said, dict) and isinstance(said.get("time"), (int, float)):
             try:
                 self._know(said)
-            except (AttributeError, KeyError, TypeError, ValueError):  # of a shape that nobody of us writes
+            except (
+                AttributeError,
+                KeyError,
+                OverflowError,
+                TypeError,
+                ValueError,
+            ):  # nobody of us writes that
                 return
 
     def _know(self, said):

@@ -1,6 +1,6 @@
 """One run as MLflow sees it: the jig run itself, or one nested in it."""
 
-from jig_mlflow.values import shown
+from jig_mlflow.values import shown, whole
 
 ACTIVE, DELETED = "active", "deleted"
 RUNNING = "RUNNING"
@@ -44,7 +44,7 @@ class Run(object):
         if step is None:
             step = self.counts.get(name, 0)
             self.counts[name] = step + 1
-        self.take_metric(name, step, milliseconds, value)
+        self.take_metric(name, whole(step), milliseconds, value)
 
     def take_tags(self, tags):
         """Tags that were set, or removed where they are null."""

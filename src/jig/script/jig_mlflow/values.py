@@ -47,6 +47,11 @@ def number(name, value):
     raise wrong("value", value)
 
 
+def whole(step):
+    """A step of a script's own as MLflow can have it: a whole number of 64 bits."""
+    return max(-(1 << 63), min(int(step), (1 << 63) - 1))
+
+
 def shown(value):
     """A parameter or tag of a script's own as the text that MLflow has for it."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
@@ -56,7 +61,7 @@ def kept(text):
     """A parameter as the record has it: a number where the text is exactly what Python prints for one."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     is_number = type(found) is int or (type(found) is float and abs(found) < float("inf"))
     return found if is_number and shown(found) == text else text
