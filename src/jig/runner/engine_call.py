@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 CHUNK = 1 << 16
 LOOK_S = 0.5  # how often we look whether a program that says nothing is still there
 # Python ignores some of these, and so may who started us; a program expects the system's own behaviour.
-DEFAULTS = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGHUP", "SIGCHLD", "SIGTERM"))  # type: Tuple[int, ...]
+DEFAULTS = tuple(
+    getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGHUP", "SIGCHLD", "SIGTERM")
+)  # type: Tuple[int, ...]
 
 
 def run(

@@ -210,7 +210,7 @@ def _become_script(argv: "Sequence[str]", environ: "Dict[str, str]", work: str, 
         signal.set_wakeup_fd(-1)
         os.setsid()
         # Python ignores these; a script's shell pipelines and native programs expect the system's own behaviour.
-        for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGHUP", "SIGCHLD", "SIGTERM"):
+        for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGHUP", "SIGCHLD", "SIGTERM"):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         null = os.open(os.devnull, os.O_RDONLY)
         out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

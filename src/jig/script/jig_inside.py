@@ -140,7 +140,7 @@ class Init(object):
             signal.set_wakeup_fd(-1)
             os.setsid()
             # Python ignores some of these; a script's pipelines and native programs expect the system's own behaviour.
-            for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGHUP", "SIGCHLD", "SIGTERM"):
+            for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGHUP", "SIGCHLD", "SIGTERM"):
                 signal.signal(getattr(signal, name), signal.SIG_DFL)
             null = os.open(os.devnull, os.O_RDONLY)
             log = os.path.join(self._folder, "output.log")
