@@ -74,7 +74,7 @@ class Sampler:
             self._fall_silent()
             if not self._hangs:
                 self._fail_for(LATE, "")
-            self._take_in(KILLED_S)
+        self._take_in(KILLED_S)  # a run that has ended has no process left
         return self._proof
 
     def _hear(self) -> None:
