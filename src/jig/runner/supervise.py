@@ -177,11 +177,13 @@ class Supervisor:
             self._hold = Hold(self._taken.home, self._folder)
         watcher = guard.start(watch, not_ours=(self._taken.lock, self._wake, self._wake_write))
         self._taken.events.write("running", **self._running)
-        self._keep_record()
         self._care.start(watcher.pid, self._gpus_elsewhere)
-        grace_s = None
+        grace_s, is_kept = None, False
         while True:
             ready = select.select([watcher.fileno(), self._wake] + self._care.descriptors(), [], [], TICK_S)[0]
+            if not is_kept:  # not before: the first moments belong to the script, and to its engine
+                is_kept = True
+                self._keep_record()
             if self._wake in ready:
                 os.read(self._wake, 512)
             self._care.hear()
@@ -202,7 +204,7 @@ class Supervisor:
                     return outcome
 
     def _keep_record(self) -> None:
-        """What the environment really has becomes part of the run's record; the script is on its way meanwhile."""
+        """What the environment really has becomes part of the run's record."""
         if self._taken.request["environment"]["kind"] == "user":
             return
         from jig.runner import env_record
