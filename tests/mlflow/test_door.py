@@ -86,20 +86,19 @@ def test_one_that_was_killed_is_followed_by_another(endpoint):
     before = [client.get("runs/get", run_id=one) for one in (run, kid)]
     before.append(client.post("experiments/search"))
     before.append(client.post("logged-models/search", experiment_ids=["0"]))
-    assert endpoint.door.watched() == []
-    os.kill(endpoint.pid, 9)
-    os.waitpid(endpoint.pid, 0)
-    endpoint.door.missed(endpoint.pid)
-    assert endpoint.door.watched() != []
-    endpoint.start()
-    client = endpoint.client()
+    client = endpoint.follow()
     after = [client.get("runs/get", run_id=one) for one in (run, kid)]
     after.append(client.post("experiments/search"))
     after.append(client.post("logged-models/search", experiment_ids=["0"]))
     assert after == before
     client.post("runs/log-batch", run_id=kid, metrics=[point])  # whose answer was lost, and which is sent again
     assert endpoint.told("values") == [{"run": "1", "step": 1, "values": {"loss": 0.5}}]
-    assert client.create() == "proj_1-2"
+    assert client.create() == "proj_1-2", "the one before has been heard of since"
+    assert endpoint.follow().create() == "proj_1-2", "sent again, as nobody answered"
+    assert [line["run"] for line in endpoint.told("status")] == ["1", "1", "2"]
+    client = endpoint.follow()
+    client.get("runs/get", run_id="proj_1-2")
+    assert client.create() == "proj_1-3", "whoever knows the id has heard the answer"
 
 
 def test_it_is_not_started_without_end(tmp_path):

@@ -28,10 +28,12 @@ class Record(object):
         self.models = OrderedDict()
         self._by_number = {"": self.own}
         self._highest = 0
+        self._made = None  # the run that was made last, while nothing has been said of it
         self._recent = OrderedDict()
         self.lines = Lines(os.path.join(folder, "metrics.jsonl"), self._take, complain)
         self._tail = self.lines.tail(TAIL_BYTES) if again else b""
         self.look()
+        self._unanswered = self._made if again else None  # whoever made it may have died before the answer
 
     def look(self):
         """Take in what the script has logged itself."""
@@ -42,6 +44,8 @@ class Record(object):
         found = self.runs.get(run_id)
         if found is None:
             raise missing("Run with id=%s not found" % run_id)
+        if found is self._unanswered:
+            self._unanswered = None  # its client has its id
         return found
 
     def active(self, run_id):
@@ -73,13 +77,9 @@ class Record(object):
     def create(self, name, experiment, user, start, tags):
         """The first run that a client makes is the jig run itself; the others are nested in it."""
         about = {"experiment": experiment, "user": user, "start": start}
-        latest = self.runs[next(reversed(self.runs))]
-        if (
-            self._tail
-            and latest.created
-            and (latest.experiment, latest.user, latest.start) == (experiment, user, start)
-        ):
-            run = latest  # it was made, and whoever served then died before the answer
+        made = self._unanswered
+        if made is not None and (made.experiment, made.user, made.start) == (experiment, user, start):
+            run, self._unanswered = made, None  # its answer was lost, and it is asked for again
         elif not self.own.created:
             run = self.own
             self.say(run, mlflow={"created": about})
@@ -124,6 +124,10 @@ class Record(object):
     def _know(self, said):
         number = said.get("run") or ""
         run = self._nested(number) if number else self.own
+        if "created" in said.get("mlflow", {}):
+            self._made = run
+        elif run is self._made and NAME not in said.get("tags", {}):
+            self._made = None
         milliseconds = int(round(said["time"] * 1000))
         for name, value in said.get("values", {}).items():
             if isinstance(value, (int, float)):
