@@ -77,7 +77,8 @@ def test_pages():
     "text",
     ["metrics.a", "metrics.a >", "metrics.a > 'x", "metrics.a > b", "a.b = 'c'", "params.a = b", "params.a > 'b'",
      "metrics.a > 1 or metrics.b > 1", "metrics.a > 1 metrics.b > 1", "(metrics.a > 1)", "attributes.none = 'x'",
-     "run_id IN 'a'", "run_id IN ('a'", "params.a IS 'b'", "params.a NOT = 'b'", "! = 1", "= = ="],
+     "run_id IN 'a'", "run_id IN ('a'", "params.a IS 'b'", "params.a NOT = 'b'", "! = 1", "= = =",
+     "metrics.a LIKE 5", "start_time NOT LIKE 5"],
 )  # fmt: skip
 def test_filters_that_make_no_sense(text):
     with pytest.raises(Refused) as refused:

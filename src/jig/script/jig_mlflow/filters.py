@@ -134,6 +134,8 @@ def _list(rest):
 
 def _value(kind, key, comparison, token):
     if kind == "metrics" or (kind == "attributes" and key in NUMBERS):
+        if comparison not in SIGNS:
+            raise invalid("Invalid comparator for %s '%s': '%s' is for texts" % (kind, key, comparison))
         try:
             return float(token.text)
         except ValueError:
