@@ -122,6 +122,8 @@ y = (x[:, 0] > 0.5).astype(int)
 fitted = LogisticRegression().fit(x, y)
 major = int(mlflow.__version__.split(".")[0])
 with mlflow.start_run() as run:
+    for step in range(3):
+        mlflow.log_metric("loss", 1.0 / (step + 1), step=step)
     if major == 2:
         info = mlflow.sklearn.log_model(fitted, "mine", pip_requirements=["scikit-learn"])
     else:
@@ -137,7 +139,7 @@ if major > 2:
     mlflow.log_metric("accuracy", 0.75, model_id=info.model_id, step=2)
     model = mlflow.get_logged_model(info.model_id)
     assert "a" not in model.tags and model.tags["c"] == "d"
-    assert [(one.key, one.value, one.step) for one in model.metrics] == [("accuracy", 0.75, 2)]
+    assert [(one.key, one.value, one.step) for one in model.metrics] == [("accuracy", 0.75, 2), ("loss", 1.0, 0)]
     (found,) = mlflow.search_logged_models(filter_string="params.k = 'v' AND metrics.accuracy > 0.5",
                                            order_by=[{"field_name": "metrics.accuracy", "ascending": False}],
                                            output_format="list")
@@ -242,6 +244,8 @@ def test_models(submit, python):
     folder = submit(python, MODELS)
     assert "all is well, MLflow" in read(folder.log)
     assert {"mine/MLmodel", "mine/model.pkl"} <= files(folder)
+    losses = [line["values"]["loss"] for line in logged(read(folder.metrics)) if "loss" in line.get("values", {})]
+    assert losses == [1.0, 0.5, 1 / 3], "MLflow 3 sends what a model is logged with again, and that is no point"
 
 
 def test_autologging_of_scikit_learn(submit, python):

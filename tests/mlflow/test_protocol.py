@@ -191,6 +191,32 @@ def test_datasets_and_models_that_went_in_and_came_out(client):
     assert len(client.post("runs/search", experiment_ids=["0"], filter="datasets.name = 'iris'")["runs"]) == 1
 
 
+def test_what_a_model_is_logged_with_is_no_point_again(endpoint, client):
+    """MLflow's `log_model` sends what the run has at its step once more, with the model's id."""
+    run = client.create()
+    nan = {"key": "nan", "value": "NaN", "timestamp": 1500, "step": 0}
+    points = [{"key": "loss", "value": 1.0 / (step + 1), "timestamp": 1000 + step, "step": step} for step in range(5)]
+    client.post("runs/log-batch", run_id=run, metrics=[nan, *points])
+    before = endpoint.told("values")
+    models = [
+        client.post("logged-models", experiment_id="0", name="mine", source_run_id=run)["model"]["info"]["model_id"]
+        for _ in range(3)
+    ]
+    for model in models:
+        again = client.get("metrics/get-history", run_id=run, metric_key="loss")["metrics"]
+        again = [dict(point, model_id=model) for point in [*again, nan] if point["step"] == 0]
+        client.post("runs/log-batch", run_id=run, metrics=again)
+        found = client.get(f"logged-models/{model}")["model"]["data"]["metrics"]
+        assert [(one["key"], one["value"], one["run_id"]) for one in found] == [("loss", 1.0, run), ("nan", "NaN", run)]
+    assert endpoint.told("values") == before
+    one = {"key": "loss", "value": 0.25, "timestamp": 1000, "step": 0, "model_id": models[0]}
+    client.post("runs/log-batch", run_id=run, metrics=[one])  # another one of the same moment
+    assert endpoint.told("values") == [*before, {"step": 0, "values": {"loss": 0.25}, "model": models[0]}]
+    said = [client.get(f"logged-models/{model}") for model in models]
+    client = endpoint.follow()
+    assert [client.get(f"logged-models/{model}") for model in models] == said
+
+
 def test_logged_models(endpoint, client):
     run = client.create()
     asked = {"experiment_id": "0", "name": "mine", "source_run_id": run, "params": [{"key": "k", "value": "v"}]}

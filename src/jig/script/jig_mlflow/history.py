@@ -34,6 +34,20 @@ def points(lines, number, name, start=0, count=0):
             yield at, count, (step, milliseconds, value)
 
 
+def known(lines, number, wanted):
+    """Those of the points, by their identities, that the file has."""
+    found = set()
+    for name in {one[0] for one in wanted}:
+        its = (identity((name,) + point) for _, _, point in points(lines, number, name))
+        found.update(one for one in its if one in wanted)
+    return found
+
+
+def identity(point):
+    """What makes a point the same as another, as MLflow has it: name, step, milliseconds and value, NaN too."""
+    return point[:3] + (repr(point[3]),)
+
+
 def page(lines, number, name, most, token):
     """So many points from where the token says, and the token of what follows; empty at the end."""
     start, count = _read_token(token)

@@ -5,6 +5,7 @@ import os
 import time
 from collections import OrderedDict
 
+from jig_mlflow import values
 from jig_mlflow.experiment import DEFAULT, Experiment
 from jig_mlflow.failure import invalid, missing
 from jig_mlflow.lines import Lines
@@ -162,7 +163,11 @@ class Record(object):
             known.take(about, milliseconds)
         about = said.get("model")
         if about is not None:
-            self.models.setdefault(about["id"], Model(about["id"])).take(about, milliseconds)
+            known = self.models.setdefault(about["id"], Model(about["id"]))
+            known.take(about, milliseconds)
+            for point in about.get("metrics", ()):
+                value = values.number(point["key"], point["value"])
+                known.take_metric(point["key"], point["step"], point["timestamp"], value, run)
 
 
 def now():

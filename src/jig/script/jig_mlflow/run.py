@@ -26,6 +26,7 @@ class Run(object):
         self.stage = ACTIVE
         self.parent = ""
         self.metrics = {}  # name → (step, milliseconds, value)
+        self.newest = {}  # name → milliseconds of the latest point, by the clock
         self.counts = {}  # name → how many there are, of those that were logged without a step
         self.params = {}
         self.tags = {}
@@ -38,6 +39,8 @@ class Run(object):
         before = self.metrics.get(name)
         if before is None or (step, milliseconds) >= before[:2]:
             self.metrics[name] = (step, milliseconds, value)
+        if milliseconds > self.newest.get(name, milliseconds - 1):
+            self.newest[name] = milliseconds
 
     def take_plain(self, name, step, milliseconds, value):
         """A point of a script's own, which may be without a step: then it is the number of the point."""
