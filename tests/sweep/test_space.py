@@ -6,6 +6,7 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jig.sweep import space
 from jig.sweep.space import Choice, Range, Setting, draw, grid, levels, sample, size
 
 names = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=4, unique=True)
@@ -124,6 +125,14 @@ def test_counts():
 def test_a_narrow_range_keeps_its_digits():
     narrow = Range("r", Decimal("1000000.0"), Decimal("1000000.5"))
     assert len(list(sample([narrow], 20, "s"))) == 20
+
+
+def test_values_are_counted_out_once_and_not_at_every_turn(monkeypatch):
+    asked = []
+    monkeypatch.setattr(space, "levels", lambda parameter: asked.append(parameter) or levels(parameter))
+    many = Range("r", Decimal(1), Decimal(50_000), True, False, Decimal(1))
+    assert len(list(sample([many], 500, "s"))) == 500
+    assert len(asked) <= 2
 
 
 def test_one_value_is_drawn_once():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     Scalar = str | int | float | bool
+    Levels = tuple[tuple[Scalar, str], ...] | None  # all values of a parameter; None where there is no end of them
 
 MOST_POINTS = 100_000
 FEWEST_TRIES = 1000  # for one more point that is not there yet, before it is believed that there is none
@@ -57,7 +58,7 @@ class Range(Value):
 Parameter = Choice | Range
 
 
-def levels(parameter: Parameter) -> tuple[tuple[Scalar, str], ...] | None:
+def levels(parameter: Parameter) -> Levels:
     """All values that a parameter can have; None where it has no end of them."""
     if isinstance(parameter, Choice):
         return parameter.values
@@ -107,7 +108,10 @@ def _number(given: Range, number: float) -> tuple[Scalar, str]:
 
 def draw(parameter: Parameter, part: float) -> tuple[Scalar, str]:
     """The value of a parameter at a random number from 0 up to, and without, 1."""
-    known = levels(parameter)
+    return _drawn(parameter, levels(parameter), part)
+
+
+def _drawn(parameter: Parameter, known: Levels, part: float) -> tuple[Scalar, str]:
     if known is not None:
         return known[int(part * len(known))]
     if not isinstance(parameter, Range):
@@ -151,10 +155,11 @@ def sample(parameters: Sequence[Parameter], samples: int, seed: str) -> Iterator
     """Random points, no two the same; fewer than asked for where there are no more. A larger number only adds some."""
     most = size(parameters)
     left = samples if most is None else min(samples, most)
+    columns = [(each, levels(each)) for each in parameters]  # once: there may be many, and many turns
     seen: set[Point] = set()
     turn = misses = 0
     while len(seen) < left and misses < max(FEWEST_TRIES, 50 * (most or 0)):
-        point = tuple(Setting(each.name, *draw(each, _part(seed, turn, each.name))) for each in parameters)
+        point = tuple(Setting(each.name, *_drawn(each, known, _part(seed, turn, each.name))) for each, known in columns)
         turn, misses = turn + 1, misses + 1
         if point not in seen:
             seen.add(point)
