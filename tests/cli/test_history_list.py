@@ -176,4 +176,8 @@ def test_the_last_runs_are_named_everywhere(project, cli):
     first, second = (cli("submit", "-c", "local", "a.py").run_id for _ in range(2))
     assert cli("history", "tag", "-r", "last~1", "stage=old").code == 0
     assert cli("history", "list", "--where", 'tags.stage = "old"').json()[0]["run_id"] == first
+    assert cli("history", "archive", "last").out == f"archived {second}\n"
+    assert cli("history", "last").json()["run_id"] == first, "the last of those that are listed"
+    assert cli("history", "archive", "last").out == f"archived {first}\n"
+    assert cli("history", "last").json()["run_id"] == second, "the last of all, where none is listed"
     assert cli("history", "delete", "-r", "last").out == f"deleted {second}\n"

@@ -294,14 +294,17 @@ class Index:
         return [(run_id, os.fsdecode(folder)) for run_id, folder in found]
 
     def latest(self, project: str | None) -> tuple[str, str] | None:
-        """Id and folder of the newest run."""
+        """Id and folder of the newest run that is listed; where all are archived, of the newest of those."""
         where, values = ("name=? AND", [project]) if project else ("", [])
-        query = f"""
-            SELECT run_id, folder FROM runs WHERE {where} status IS NOT NULL AND nested=0
-            ORDER BY run_number DESC LIMIT 1
-        """
-        found = self.db.execute(query, values).fetchone()
-        return (found[0], os.fsdecode(found[1])) if found else None
+        for listed in ("AND archived=0", ""):
+            query = f"""
+                SELECT run_id, folder FROM runs WHERE {where} status IS NOT NULL AND nested=0 {listed}
+                ORDER BY run_number DESC LIMIT 1
+            """
+            found = self.db.execute(query, values).fetchone()
+            if found:
+                return found[0], os.fsdecode(found[1])
+        return None
 
     def unfinished(self, project: str | None) -> tuple[str, ...]:
         """The ids of runs that have not ended, newest first."""
