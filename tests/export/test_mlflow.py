@@ -355,6 +355,23 @@ def test_faults_are_told(project, cli, database, tmp_path, monkeypatch):
     assert said.code == 125 and "s3cret" not in said.err and "MLflow at nonsense://***@x/y says" in said.err
 
 
+def test_an_mlflow_that_lacks_something_is_told_in_a_line(project, cli, tmp_path):
+    """As one of 2024 beside a library of today: it can be imported, and its store cannot."""
+    submitted(project, cli, "print(1)")
+    package = tmp_path / "packages/mlflow"
+    package.mkdir(parents=True)
+    client = "def MlflowClient(**_):\n    raise ImportError(\"cannot import name 'Pool' from 'sqlalchemy.pool'\")\n"
+    (package / "__init__.py").write_text(f"__version__ = '2.22.5'\n{client}")
+    (package / "entities.py").write_text("Metric = Param = RunTag = object\n")
+    (package / "exceptions.py").write_text("class MlflowException(Exception):\n    pass\n")
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={package.parent} exec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    said = cli("history", "export", "--to", "sqlite:///none.db", "--python", str(program))
+    assert said.code == 125
+    assert "MLflow at sqlite:///none.db says: cannot import name 'Pool' from 'sqlalchemy.pool'\n" in said.err
+
+
 def test_the_address_goes_by_the_pipe(project, cli, tmp_path):
     """It may hold a password: neither the words nor the variables of the other program have it."""
     submitted(project, cli, "print(1)")

@@ -24,7 +24,7 @@ class Store:
     def __init__(self, uri: str) -> None:
         mlflow = import_module("mlflow")
         entities = import_module("mlflow.entities")
-        self.faults: Any = (import_module("mlflow.exceptions").MlflowException, OSError, ValueError)
+        self.faults: Any = (import_module("mlflow.exceptions").MlflowException, ImportError, OSError, ValueError)
         if "sqlalchemy" in sys.modules:
             self.faults += (sys.modules["sqlalchemy"].exc.SQLAlchemyError,)
         self.version = str(mlflow.__version__)
