@@ -289,6 +289,8 @@ def test_a_long_series_comes_in_pages(client):
     assert {point["run_id"] for point in bulk} == {run}
     with pytest.raises(Failed, match="Invalid page token"):
         client.get("metrics/get-history", run_id=run, metric_key="m", page_token="nonsense")
+    with pytest.raises(Failed, match="Invalid page token"):
+        client.get("metrics/get-history", run_id=run, metric_key="m", page_token="\u00b2.0")
 
 
 @pytest.mark.parametrize(
@@ -320,6 +322,14 @@ def test_what_is_not_offered(client, method, path, words):
         ("runs/log-metric", {"run_id": "proj_1", "key": "a", "value": 1, "step": 1 << 70}, "for parameter 'step'"),
         ("runs/log-batch", {"run_id": "proj_1", "metrics": {"a": 1}}, "for parameter 'metrics'"),
         ("runs/log-batch", {"run_id": "proj_1", "params": [{"value": "x"}]}, "required parameter 'key'"),
+        (
+            "runs/log-metric",
+            {"run_id": "proj_1", "key": "a", "value": 1, "model_id": {"a": 1}},
+            "for parameter 'model_id'",
+        ),
+        ("runs/log-inputs", {"run_id": "proj_1", "datasets": [{"dataset": "x"}]}, "for parameter 'dataset'"),
+        ("runs/log-model", {"run_id": "proj_1", "model_json": "[" * 5000}, "Malformed model info"),
+        ("logged-models", {"experiment_id": "0", "name": "\ud800"}, "Invalid model name"),
         ("runs/set-tag", {"run_id": "proj_1", "key": ["a"], "value": "x"}, "for parameter 'key'"),
         ("runs/update", {"run_id": "proj_1", "status": "DONE"}, "Unknown run status: DONE"),
         ("runs/search", {"experiment_ids": ["0"], "max_results": 0}, "'max_results'"),

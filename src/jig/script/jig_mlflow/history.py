@@ -5,6 +5,8 @@ import json
 from jig_mlflow.failure import invalid
 from jig_mlflow.values import quote, whole
 
+DIGITS = frozenset("0123456789")
+
 
 def points(lines, number, name, start=0, count=0):
     """The points of a metric from this offset of the file: (offset behind its line, count so far, point).
@@ -62,7 +64,7 @@ def page(lines, number, name, most, token):
 
 def _read_token(token):
     words = token.split(".") if token else ["0", "0"]
-    if len(words) != 2 or not all(word.isdigit() for word in words):
+    if len(words) != 2 or not all(set(word) <= DIGITS and 0 < len(word) < 19 for word in words):
         raise invalid("Invalid page token, decoded as %s" % token[:100])
     return int(words[0]), int(words[1])
 

@@ -14,7 +14,7 @@ NOT_IN_NAMES = "/\\:.%\"'\0"
 def create(record, asked):
     """A new one, with a folder of its own."""
     name = asked.text("name") or "model"
-    if set(name) & set(NOT_IN_NAMES):
+    if set(name) & set(NOT_IN_NAMES) or any("\ud800" <= letter <= "\udfff" for letter in name):
         raise invalid(
             'Invalid model name "%s" provided. Model name must be a non-empty string and cannot contain the following '
             "characters: ('/', ':', '.', '%%', '\"', \"'\")" % name

@@ -99,6 +99,8 @@ def find(record, asked):
 def log_inputs(record, asked):
     """Datasets and models that went in."""
     run = record.active(asked.run_id())
+    for given in asked.items("datasets"):
+        given.object("dataset")
     said = {"datasets": asked.plain_items("datasets"), "model_inputs": asked.plain_items("models")}
     said = {name: given for name, given in said.items() if given}
     if said:
@@ -123,7 +125,7 @@ def log_model(record, asked):
     try:
         about = json.loads(asked.need("model_json"))
         history = json.loads(run.tags.get(HISTORY, "[]"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise invalid("Malformed model info. \n %s \n is not a valid JSON." % asked.text("model_json")[:1000])
     if not isinstance(about, dict) or not isinstance(history, list):
         raise invalid("Model info must be a dictionary.")
