@@ -92,6 +92,14 @@ def test_nested_runs_and_a_query(two_runs, cli):
     assert len(rows_of(cli("history", "export", "--to", "csv", "--archived").out)) == 2
 
 
+@pytest.mark.parametrize("points", [(), ("--points",)])
+def test_what_no_encoding_has_is_written_out(project, cli, points):
+    project.write("half.py", "import jig; jig.log('half \\ud800', 1)")
+    cli("submit", "-c", "local", "half.py")
+    said = cli("history", "export", "--to", "csv", *points)
+    assert said.code == 0 and "half \\ud800" in said.out, said.err
+
+
 def test_into_a_file(two_runs, cli, tmp_path):
     place = tmp_path / "runs.csv"
     assert cli("history", "export", "--to", "csv", "--save", str(place)).out == f"2 rows in {place}\n"

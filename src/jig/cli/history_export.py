@@ -127,8 +127,9 @@ def _to_csv(args: Args, store: Store, chosen: list[dict[str, Any]]) -> int:
     else:
         lines = table.runs(chosen)
     if not path:
+        encoding = sys.stdout.encoding or "utf-8"
         for line in lines:
-            sys.stdout.write(line)
+            sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding))
         return 0
     rows = _save(path, lines)
     if for_program:
