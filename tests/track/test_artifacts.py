@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import PurePath
 
 import pytest
 
@@ -29,6 +30,7 @@ def tree(folder):
         ("outputs/outputs/a.txt", "outputs/a.txt"),
         ("outputs.txt", "outputs.txt"),
         ("deep/../a.txt", "a.txt"),
+        (PurePath("deep/a.txt"), "deep/a.txt"),
         ("-rf", "-rf"),
         ('with space/it\'s "new\nline" ü.txt', 'with space/it\'s "new\nline" ü.txt'),
         ("x" * 255, "x" * 255),
@@ -66,6 +68,13 @@ def test_a_path_that_leads_out_is_an_error(outputs, path):
 @pytest.mark.parametrize("path", ["", ".", "outputs", "outputs/", "folder/", "a/.."])
 def test_a_path_without_a_file_name_is_an_error(outputs, path):
     with pytest.raises(ValueError, match=re.escape(f"{path!r} names a folder")):
+        jig.upload(path, "content")
+    assert tree(outputs) == {}
+
+
+@pytest.mark.parametrize("path", ["a\ud800b", "folder\ud800/a", "a\0b"])
+def test_a_name_that_no_file_can_have_is_an_error_and_leaves_nothing(outputs, path):
+    with pytest.raises(ValueError, match=re.escape(f"no file can have the name {path!r}")):
         jig.upload(path, "content")
     assert tree(outputs) == {}
 

@@ -16,8 +16,9 @@ _numbers = {}  # type: dict[str, int]
 def upload(path: str, content: "str | bytes | bytearray | memoryview") -> None:
     """Keep `content` as the file `path` of the outputs folder, whole or not at all; an older one is replaced.
 
-    Raises ValueError for a path that leaves the folder and TypeError for content that is not text or bytes. A disk
-    that is full or refuses is told on stderr and not raised. Outside a run it does nothing, once saying so.
+    Raises ValueError for a path that leaves the folder, or that no file can have, and TypeError for content that is
+    not text or bytes. A disk that is full or refuses is told on stderr and not raised. Outside a run it does nothing,
+    once saying so.
     """
     inside = _inside(path)
     if isinstance(content, str):
@@ -76,6 +77,15 @@ def _file_name(name: str) -> str:
 
 def _inside(path: str) -> str:
     """The path below the outputs folder; one that is absolute or climbs out is an error."""
+    if hasattr(path, "__fspath__"):
+        path = path.__fspath__()
+    try:
+        os.fsencode(path)
+        impossible = "\0" in path
+    except UnicodeEncodeError:
+        impossible = True
+    if impossible:
+        raise ValueError("no file can have the name {!r}".format(path))
     found = os.path.normpath(path)
     parts = found.split(os.sep)
     if os.path.isabs(found) or os.path.splitdrive(found)[0] or parts[0] == os.pardir:
@@ -96,7 +106,7 @@ def _write(path: str, data: bytes) -> None:
         with open(aside, "xb") as file:
             file.write(data)
         os.replace(aside, path)
-    except OSError:
+    except BaseException:  # Ctrl-C too
         if os.path.lexists(aside):
             os.remove(aside)
         raise
