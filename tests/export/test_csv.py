@@ -92,6 +92,16 @@ def test_nested_runs_and_a_query(two_runs, cli):
     assert len(rows_of(cli("history", "export", "--to", "csv", "--archived").out)) == 2
 
 
+def test_what_can_be_no_time_is_left_out(project, cli):
+    said = '{"time": 1e300, "values": {"x": 1}}\\n{"time": 1.8e15, "values": {"x": 2}}\\n{"time": 0.5, "values": {"x": 3}}\\n'
+    project.write("odd.py", f"import os; open(os.environ['JIG_RUN_DIR'] + '/metrics.jsonl', 'a').write('{said}')")
+    cli("submit", "-c", "local", "odd.py")
+    said = cli("history", "export", "--to", "csv", "--points")
+    assert said.code == 0, said.err
+    found = [(row["value"], row["time_utc"]) for row in rows_of(said.out)]
+    assert found == [("1", ""), ("2", ""), ("3", "1970-01-01T00:00:00.500000+00:00")]
+
+
 @pytest.mark.parametrize("points", [(), ("--points",)])
 def test_what_no_encoding_has_is_written_out(project, cli, points):
     project.write("half.py", "import jig; jig.log('half \\ud800', 1)")

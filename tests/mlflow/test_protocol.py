@@ -358,4 +358,8 @@ def test_what_mlflow_has_no_numbers_for(endpoint, client):
     points = client.get("metrics/get-history", run_id=run, metric_key="a")["metrics"]
     assert [(point["step"], point["value"]) for point in points] == [(2, 1.0)]
     assert client.get("metrics/get-history", run_id=run, metric_key="c")["metrics"] == []
+    last = (1 << 63) - 1
+    client.post("runs/log-metric", run_id=run, key="late", value=1, timestamp=last, step=last)
+    (late,) = client.get("metrics/get-history", run_id=run, metric_key="late")["metrics"]
+    assert (late["timestamp"], late["step"]) == (last, last), "read back from seconds, which a float has not exactly"
     client.post("runs/log-parameter", run_id=run, key="deep", value="[" * 5000)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BATCH = 1000  # points; MLflow takes no more at once
 FEW = 100  # parameters or tags
-LARGEST_STEP = (1 << 63) - 1
+LARGEST = (1 << 63) - 1  # of steps, and of milliseconds
 ID = "jig.run_id"
 # What is there already: points of each file, the files (by a digest of all), and the names of the run's own tags.
 PLACE, SENT_FILES, SENT_TAGS = "jig.exported", "jig.artifacts", "jig.tags"
@@ -190,7 +190,7 @@ class _Sending:
                 yield from ([self._name(name), one, _milliseconds(point.time), at] for at, one in enumerate(numbers))
 
     def _step(self, point: Point, name: str, count: int) -> int:
-        if point.step == int(point.step) and abs(point.step) <= LARGEST_STEP:
+        if point.step == int(point.step) and abs(point.step) <= LARGEST:
             return int(point.step)
         self._note(
             f"steps of {name!r} are no whole numbers: MLflow has the number of the point, the steps are in "
@@ -237,7 +237,7 @@ def _line(point: Point, name: str) -> str:
 
 
 def _milliseconds(seconds: float) -> int:
-    return max(0, round(seconds * 1000))
+    return max(0, min(round(seconds * 1000), LARGEST))
 
 
 def _float(value: float) -> float | None:

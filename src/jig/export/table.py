@@ -8,6 +8,7 @@ import io
 from jig.export import points
 from jig.runner.folder import RunFolder
 from jig.runner.quick_json import dumps
+from jig.store.logged import LATEST
 from jig.store.record import utc
 
 TYPE_CHECKING = False
@@ -43,7 +44,8 @@ def series(found: Iterable[tuple[str, RunFolder, str]]) -> Iterator[str]:
     for run_id, folder, nested in found:
         for rank, file in points.files(folder).items():
             for point in points.read(folder, file, nested):
-                row = (run_id, rank, point.name, point.step, utc(point.time) or "", point.value)
+                moment = utc(point.time) if abs(point.time) < LATEST else ""
+                row = (run_id, rank, point.name, point.step, moment, point.value)
                 yield _line([cell(value) for value in row])
 
 

@@ -27,7 +27,7 @@ def points(lines, number, name, start=0, count=0):
                 step = said.get("step")
                 if (said.get("run") or "") != number or not isinstance(value, (int, float)):
                     continue
-                milliseconds, value = int(round(seconds * 1000)), float(value)
+                milliseconds, value = whole(round(seconds * 1000)), float(value)
                 step = None if step is None else whole(step)
             except (AttributeError, KeyError, OverflowError, TypeError, ValueError, RecursionError):  # no such line
                 continue

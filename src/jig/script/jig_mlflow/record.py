@@ -129,7 +129,7 @@ class Record(object):
             self._made = run
         elif run is self._made and NAME not in said.get("tags", {}):
             self._made = None
-        milliseconds = int(round(said["time"] * 1000))
+        milliseconds = values.whole(round(said["time"] * 1000))
         for name, value in said.get("values", {}).items():
             if isinstance(value, (int, float)):
                 run.take_plain(name, said.get("step"), milliseconds, float(value))
