@@ -59,6 +59,11 @@ def test_time_since_the_start(span_s, title, expected):
     assert labels(ticks.along("time", scale, 5)) == expected
 
 
+def test_a_clock_that_no_wall_has():
+    assert labels(ticks.along("wall", Scale(0.0, 1e300), 3)) == labels(ticks.along("step", Scale(0.0, 1e300), 3))
+    assert ticks.along("wall", Scale(-1e18, 5.0), 3)
+
+
 def test_the_clock_on_the_wall(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Kolkata")  # half an hour beside the others
     time.tzset()

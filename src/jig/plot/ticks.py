@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 UNITS = ((1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
 CLOCK_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 DAY_S = 86400
+LATEST_S = 1e11  # since 1970, that can be a time: what is not is a number like any other
 
 
 class Tick(Value):
@@ -94,7 +95,7 @@ def unit_of(x: str, scale: Scale) -> tuple[float, str]:
 
 def along(x: str, scale: Scale, most: int) -> list[Tick]:
     """Ticks of an x axis."""
-    if x == WALL:
+    if x == WALL and max(abs(scale.low), abs(scale.high)) < LATEST_S:
         return _clock(scale, most)
     size, _ = unit_of(x, scale)
     scaled = Scale(scale.low / size, scale.high / size)
