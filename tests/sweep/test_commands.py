@@ -166,3 +166,15 @@ def test_the_record_knows_the_sweep(sweeping, cli):
         (10, {"x": 1}, sweep),
     ]
     assert cli("history", "list", *where, "--columns", "x,score", "-o", "tsv").out == "3\t30\n2\t20\n1\t10\n"
+
+
+def test_a_sweep_is_not_made_again_as_if_its_file_were_a_script(sweeping, cli):
+    sweeping.file("[1]")
+    sweeping.let()
+    sweep = cli("sweep", "-c", "local", "sweep.yml").run_id
+    for words in (("-r", sweep), ("-r", sweep, "--dry-run")):
+        said = cli("experiment", "reproduce", *words)
+        assert said.code == 2 and f"{sweep} is a sweep, and only its runs can be made again" in said.err
+        assert f"jig sweep show {sweep}" in said.err
+    (point,) = cli("history", "list", "--where", f'sweep = "{sweep}"').json()
+    assert cli("experiment", "reproduce", "-r", point["run_id"]).code == 0

@@ -24,11 +24,20 @@ def reproduce(args: Args) -> int:
     from jig.cli.show import show
     from jig.cli.submit import follow_to_the_end
     from jig.cli.terminal import StatusLine
+    from jig.errors import UsageError
     from jig.reproduce import reproduce
+    from jig.sweep.children import is_sweep
 
     found = find_run(args.text("run") or args.text("id"))
+    plan = found.plan()
+    if is_sweep(plan):
+        again = f"restore its folder and start {plan['script']} anew:  jig project restore --run-id {found.folder.id}"
+        raise UsageError(
+            f"{found.id} is a sweep, and only its runs can be made again",
+            f"name one of them:  jig sweep show {found.folder.id}\nor {again}",
+        )
     folder = args.text("project")
-    root = os.path.abspath(folder) if folder else project_around(os.getcwd(), found.plan())
+    root = os.path.abspath(folder) if folder else project_around(os.getcwd(), plan)
     programs = bool(args.text("output") or args.text("query"))
     detached = args.flag("detach") or programs
     wanted = pipeline.Wanted(root, args.text("config") or "", target=args.text("target"), followed=not detached)
