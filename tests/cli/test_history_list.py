@@ -181,3 +181,8 @@ def test_the_last_runs_are_named_everywhere(project, cli):
     assert cli("history", "archive", "last").out == f"archived {first}\n"
     assert cli("history", "last").json()["run_id"] == second, "the last of all, where none is listed"
     assert cli("history", "delete", "-r", "last").out == f"deleted {second}\n"
+
+
+def test_digits_that_are_no_numbers(project, cli):
+    assert cli("history", "list", "-n", "\u00b2").code == 2
+    assert cli("history", "info", "-r", "last~\u00b2").code == 2

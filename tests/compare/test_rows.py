@@ -50,6 +50,8 @@ def test_metrics_and_numbers():
     assert found["odd"].same, "neither has a number there"
     assert [row.same for row in compare([one, two])["metrics"]] == [False, False, False, True, True]
     assert Row("x", (1, 2, 4)).difference is None
+    assert Row("x", (10**400, 0.5)).difference is None, "no float can hold it"
+    assert Row("x", (10**400, 10**400 + 1)).difference == 1
 
 
 def test_packages_of_the_record_else_the_lines():

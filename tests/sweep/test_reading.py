@@ -160,6 +160,11 @@ def test_every_fault_at_once():
         ("parameters: {lr: {distribution: choice, values: [1], min: 1}}", 2, "`min` says nothing beside `values`"),
         ("parameters: {lr: {distribution: int, min: 1, max: 2, values: [1]}}", 2, "`values` says nothing beside"),
         ("parameters: {lr: {min: 0, max: 1, step: 1e-9}}", 2, "makes more than 100,000 values"),
+        (
+            "parameters: {lr: {min: 1, max: 10, log: true, step: 1.00000000000000000001}}",
+            2,
+            "makes more than 100,000 values",
+        ),
         ("parameters: {a: {min: 1, max: 1000}, b: {min: 1, max: 1000}}", 2, "this grid has 1,000,000 points"),
         ("method: random\nparameters: {a: [1]}", 2, "`method: random` needs `samples`"),
         ("pass: variables\nparameters: {a-b: [1]}", 3, "'a-b' cannot be the name of a parameter"),

@@ -229,6 +229,15 @@ def test_a_metric_that_is_never_logged(sweeping, project, cli):
     assert "best:" not in said.out
 
 
+def test_objectives_that_nothing_can_be_compared_with(sweeping, project, cli):
+    values = "{'1': 10**400, '2': float('nan'), '3': True, '4': 0.5}"
+    project.write("m.py", f"import jig, sys\njig.log(score={values}[sys.argv[1][-1]])\n")
+    project.write("m.yml", "script: m.py\nparameters: {x: [1, 2, 3, 4]}\nobjective: {metric: score}\n")
+    said = cli("sweep", "-c", "local", "m.yml")
+    assert said.code == 0, said.out
+    assert "best: score 0.5 at x=4" in said.out
+
+
 def test_the_program_is_jig_whatever_the_project_holds(sweeping, project, cli):
     for name in ("jig.py", "json.py", "signal.py", "yaml.py", "threading.py"):
         project.write(name, "raise SystemExit('the wrong module')\n")

@@ -34,7 +34,7 @@ def list_runs(args: Args) -> int:
     from jig.errors import UsageError
 
     wanted = args.text("limit") or str(FEWEST)
-    if not wanted.isdigit():
+    if not wanted.isdecimal():
         raise UsageError(f"--limit takes a number, not {wanted!r}")
     project = None if args.flag("all") else project_name(args.text("path"))
     # A query looks at every run: its answer must not depend on how many a table would have shown.

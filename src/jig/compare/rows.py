@@ -44,7 +44,11 @@ class Row(Value):
         if len(self.values) != 2 or not all(map(is_number, self.values)):
             return None
         first, second = self.values
-        return float(second - first) if isinstance(first, float) or isinstance(second, float) else int(second - first)
+        try:
+            in_floats = isinstance(first, float) or isinstance(second, float)
+            return float(second - first) if in_floats else int(second - first)
+        except OverflowError:  # a whole number that no float can hold
+            return None
 
 
 def is_number(value: Any) -> bool:

@@ -136,7 +136,7 @@ class Store:
         if word == LAST:
             return None
         name, mark, back = word.partition("~")
-        if name != LAST or not mark or not back.isdigit() or len(back) > 6:
+        if name != LAST or not mark or not back.isdecimal() or len(back) > 6:
             return word
         found = self.list(project, int(back) + 1)
         if len(found) <= int(back):

@@ -157,6 +157,9 @@ def objective_of(folder: RunFolder, metric: str) -> float | None:
     """The last value of the metric, where it is a number."""
     said = logged.read_on(folder.metrics, 0, {})[1] if os.path.exists(folder.metrics) else {}
     value = said.get("", {}).get("values", {}).get(metric)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return value
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # a whole number that no float can hold
+        return None

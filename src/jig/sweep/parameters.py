@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal
 
@@ -119,8 +118,9 @@ def _range(section: Section, name: str, inner: Section, distribution: str | None
 
 
 def _too_many(low: Decimal, high: Decimal, step: Decimal, log: bool) -> bool:
-    steps = math.log(float(high / low)) / math.log(float(step)) if log else float((high - low) / step)
-    return steps >= space.MOST_POINTS
+    if not log:
+        return (high - low) / step >= space.MOST_POINTS
+    return (high / low).ln() >= space.MOST_POINTS * step.ln()
 
 
 def _all_whole(inner: Section) -> bool:

@@ -46,7 +46,8 @@ def find(folder: str, root: str, path: str) -> str:
     beside = [name for name in os.listdir(root) if name.endswith((".yml", ".yaml"))]
     guess = nearest(os.path.basename(path), [*beside, "show", "run"])
     advice = f"did you mean {guess}?" if guess else "docs/sweep.md shows one to begin with"
-    raise UsageError(f"there is no file {path} in {folder} or in {root}", advice)
+    places = " or in ".join(dict.fromkeys((os.path.normpath(folder), root)))
+    raise UsageError(f"there is no file {path} in {places}", advice)
 
 
 def read(text: str, shown: str) -> Sweep:
