@@ -140,6 +140,9 @@ def test_the_keys_of_a_record(project, cli):
     assert sentence and re.findall(r"`(\w+)`", sentence[1]) == list(cli("status", "-o", "json").json())
 
 
+ABSENT = {"prepare.log", "work/outputs", "system.jsonl", "remarks.jsonl", "environment.json", "spark.jsonl"}
+
+
 def test_the_files_of_a_run(project, cli, jig_home):
     """A run that logs, and is canceled, has every file; only a built environment would leave one more."""
     project.write("logs.py", LOGS + "import time; time.sleep(600)")
@@ -151,7 +154,7 @@ def test_the_files_of_a_run(project, cli, jig_home):
     seen |= set(os.listdir(folder))
     seen = {"metrics.<rank>.jsonl" if name == "metrics.1.jsonl" else name for name in seen}
     known = {name.rstrip("/") for name in documented(RECORD, "The run folder")}
-    assert known == seen | {"prepare.log", "work/outputs", "system.jsonl", "remarks.jsonl", "environment.json"}
+    assert known == seen | ABSENT
 
 
 def test_the_keys_of_a_plan(project, cli, jig_home):

@@ -10,7 +10,7 @@ from jig.plan import Gpu, Origin, Plan, SnapshotRef
 from jig.plan_text import render
 from jig.project import Project
 from jig.spec import RunSpec, command_line
-from jig.targets import KINDS, Given, Ticket, for_kind
+from jig.targets import Given, Ticket, for_run
 from jig.targets.container import MOUNTS
 
 TICKET = Ticket("proj_1", 7, 1700000000.5, "ada", "outer_1")
@@ -29,7 +29,7 @@ def plan(project, **asked):
     wanted = spec(project, **asked)
     origin = Origin("c0ffee", "main", True)
     given = Given(wanted, SNAPSHOT, USER, TICKET, origin, (("uncommitted.diff", "cd" * 32),))
-    return for_kind(wanted.target).plan(given)
+    return for_run(wanted.target, wanted.run_config).plan(given)
 
 
 def test_the_plan_of_a_local_run(project):
@@ -171,18 +171,6 @@ def test_a_plan_survives_json(arguments, variables, tracked, commit, gpu):
     assert Plan.from_json(data) == one._replace(gpu=None)
 
 
-def test_pyspark_says_which_line_to_write(project):
-    project.write("aml_config/spark.runconfig", "Target: local\n")
-    with pytest.raises(JigError) as caught:
-        plan(project, config="spark")
-    assert "has no Framework key, and the default is PySpark" in caught.value.message
-    assert caught.value.hint.endswith("write this line into aml_config/spark.runconfig:  Framework: Python")
-    project.write("aml_config/spark.runconfig", "Target: local\nFramework: PySpark\n")
-    with pytest.raises(JigError, match=r"aml_config/spark.runconfig:2 asks for PySpark") as caught:
-        plan(project, config="spark")
-    assert caught.value.hint == "for a plain Python script write Python in the place of PySpark in line 2"
-
-
 def test_a_plan_in_a_container_as_a_person_sees_it(project):
     """Placeholders that would be empty are not shown, nor a share folder where nothing is shared."""
     project.write("aml_config/box.compute", "type: docker\nbaseDockerImage: base:1\n")
@@ -197,13 +185,6 @@ def test_a_plan_in_a_container_as_a_person_sees_it(project):
     )
     shown = render(plan(project, config="box"), [])
     assert "share folder       none (sharedVolumes: false)\n" in shown and "--mount" not in shown and "{gpus}" in shown
-
-
-def test_a_kind_that_does_not_run_yet_is_named(project):
-    project.write("aml_config/box.compute", "type: cluster\naddress: x\nusername: y\n")
-    with pytest.raises(JigError, match="box is of type cluster, which this version of jig does not run yet"):
-        for_kind(Project.find(str(project.path)).compute_target("box"))
-    assert "local" in KINDS
 
 
 @pytest.mark.parametrize(

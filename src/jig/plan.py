@@ -39,6 +39,18 @@ class Container(Value):
     words: tuple[str, ...] = ()
 
 
+class Spark(Value):
+    """What spark-submit is told. Braces hold what the machine knows; the values of `hidden` settings go another way."""
+
+    submit: str  # where the program is; `spark-submit`: looked for
+    words: tuple[str, ...]
+    master: str
+    mode: str = "client"  # where the driver is: beside the run, or in the `cluster`
+    defaults: tuple[tuple[str, str], ...] = ()  # unless the engine's own settings have them
+    hidden: tuple[str, ...] = ()
+    file: str = ""  # of the project, where the settings stand
+
+
 class Gpu(Value):
     """What a run wants of the machine's GPUs, and how it is watched."""
 
@@ -89,6 +101,7 @@ class Plan(Value):
     sweep: str = ""  # the run of the sweep that submitted this one
     point: int = 0  # which of the sweep's points this is, from 1
     reproduces: Reproduces | None = None
+    spark: Spark | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -104,6 +117,9 @@ class Plan(Value):
                 data["container"][name] = list(data["container"][name])
         if self.gpu is not None:
             data["gpu"] = self.gpu._asdict()
+        if self.spark is not None:
+            lists = {"words": list(self.spark.words), "hidden": list(self.spark.hidden)}
+            data["spark"] = {**self.spark._asdict(), **lists, "defaults": dict(self.spark.defaults)}
         data["params"] = dict(self.params)
         if self.reproduces is not None:
             data["reproduces"] = {"run_id": self.reproduces.run_id, "rows": [list(row) for row in self.reproduces.rows]}
@@ -127,6 +143,10 @@ class Plan(Value):
             )
         if data.get("gpu") is not None:
             data["gpu"] = Gpu(**data["gpu"])
+        if data.get("spark") is not None:
+            spark = data["spark"]
+            lists = {name: tuple(spark[name]) for name in ("words", "hidden")}
+            data["spark"] = Spark(**{**spark, **lists, "defaults": tuple(spark["defaults"].items())})
         data["params"] = tuple(data.get("params", {}).items())
         if data.get("reproduces") is not None:
             rows = tuple((what, then, now, verdict) for what, then, now, verdict in data["reproduces"]["rows"])

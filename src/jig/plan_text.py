@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.plan import PYTHON, Container, Gpu, Plan
+from jig.plan import PYTHON, Container, Gpu, Plan, Spark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ FILLED_IN = {
     "version": "the version of its Python",
     "packages": "how many packages it has",
 }
+SPARK_FILLED_IN = {
+    "defaults": "",
+    "environment": "--archives … with the packages of this environment; nothing where the Python is yours",
+    "modules": "--py-files … with the other modules beside the script, if there are any",
+    "memory": "half of the memory there",
+    "ui": "a free port of its loopback, for Spark's own page",
+    "ivy": "a folder for downloaded packages that outlives the container",
+    "id": "the run's id",
+    "work": "the folder that the script runs in",
+}
 BEFORE_MOUNT = " \\\n" + 23 * " " + "--mount "  # so that a long command can be read, and pasted all the same
 
 
@@ -48,7 +58,7 @@ def render(plan: Plan, files: list[list[Any]]) -> str:
     if plan.origin.commit:
         rows.append(("commit", plan.origin.commit + (" with uncommitted changes" if plan.origin.dirty else "")))
     rows += _environment(plan)
-    rows.append(("command", _command(plan)))
+    rows += _spark(plan.spark) if plan.spark is not None else [("command", _command(plan))]
     rows += [("variable", f"{name}={value}") for name, value in plan.variables]
     rows += [("variable", f"{name} (taken from this computer's environment)") for name in plan.client_variables]
     shared = plan.container is None or plan.container.shared
@@ -80,6 +90,23 @@ def _command(plan: Plan) -> str:
     environment = plan.environment
     interpreter = (environment.python if environment.kind == "user" else "") or "python"
     return shlex.join(interpreter if word == PYTHON else word for word in plan.argv)
+
+
+def _spark(spark: Spark) -> Rows:
+    """The command around the script, and what is filled in."""
+    import shlex
+
+    words = [word if word.startswith("{") else shlex.quote(word) for word in spark.words]
+    rows: Rows = [("command", " ".join([spark.submit, *words]).replace(" --conf ", BEFORE_MOUNT[:-8] + "--conf "))]
+    defaults = "  ".join(f"{key}={value}" for key, value in spark.defaults)
+    text = " ".join([*spark.words, defaults])
+    rows.append(("filled in there", ""))
+    for name, meaning in SPARK_FILLED_IN.items():
+        if f"{{{name}}}" in text:
+            rows.append((f"{{{name}}}", meaning or f"where the engine's own settings are silent:  {defaults}"))
+    if spark.hidden:
+        rows.append(("hidden", f"{', '.join(spark.hidden)}: the values reach Spark by a file without a name"))
+    return rows
 
 
 def _gpu(plan: Plan, gpu: Gpu) -> Rows:

@@ -12,11 +12,11 @@ from jig.errors import MachineError, StoreError, UsageError
 from jig.frozen import Frozen, fetch
 from jig.machines import Refusal
 from jig.plan import Origin, Reproduces
-from jig.project import ComputeTarget, Project, RunConfig
+from jig.project import ComputeTarget, Project, RunConfig, SparkSpec
 from jig.runner import events
 from jig.runner.blobs import UsingBlobs
 from jig.spec import RunSpec
-from jig.submit import Decided, Source, Submitted, Teller, Wanted, build, submit
+from jig.submit import Decided, Source, Submitted, Teller, Wanted, build, hidden_settings, submit
 from jig.values import Value
 from jig.views import environment as recorded
 
@@ -67,6 +67,8 @@ def reproduce(found: Found, wanted: Wanted, teller: Teller, dry: bool = False) -
             _check_machine(found, target)
         secrets, unset = _secrets(then, _declared(project, config, then))
         config = _configured(config, then, secrets)
+        spark = _spark(project, frozen, config, then)
+        secrets.update(hidden_settings(spark))
         facts = _then(found, then)
         target = _with_base(target, facts)
         asked = _asked(project, frozen, config, target, then)
@@ -87,6 +89,7 @@ def reproduce(found: Found, wanted: Wanted, teller: Teller, dry: bool = False) -
             str(then["script"]),
             tuple(then["arguments"]),
             tuple((then.get("params") or {}).items()),
+            spark,
         )
         code = snapshot.Snapshot(frozen.id, frozen.entries, then["snapshot"]["files"], then["snapshot"]["bytes"])
         decided = Decided(spec, made.environment, made.lock, secrets, code, told)
@@ -149,7 +152,7 @@ def _configured(config: RunConfig, then: dict[str, Any], secrets: dict[str, str]
     own = {} if config.name == then["run_config"] else dict(config.environment_variables)
     hidden = had.pop("CUDA_VISIBLE_DEVICES", None) == "" and not gpu.get("want")
     return config._replace(
-        framework="Python",
+        framework="PySpark" if then.get("spark") else "Python",
         environment_variables=tuple({**own, **had}.items()),
         client_variables=tuple(secrets),
         tracked_run=True,
@@ -161,6 +164,27 @@ def _configured(config: RunConfig, then: dict[str, Any], secrets: dict[str, str]
         idle_gpu_stop_s=gpu.get("stop_s"),
         gpu_sampling_s=gpu.get("every_s", config.gpu_sampling_s),
     )
+
+
+def _spark(project: Project, frozen: Frozen, config: RunConfig, then: dict[str, Any]) -> SparkSpec | None:
+    """The Spark settings of the run, from its frozen files; from this computer only what the project itself takes."""
+    if not then.get("spark"):
+        return None
+    from tempfile import TemporaryDirectory
+
+    from jig.project.dependencies import read_spark
+
+    name = str(then["spark"].get("file") or "")
+    blob = next((entry[4] for entry in frozen.entries if entry[0] == "f" and entry[1] == name), None)
+    if blob is None:  # there was none, and these are Spark's own
+        return SparkSpec(name)
+    with TemporaryDirectory(prefix="jig-") as folder:
+        place = os.path.join(folder, "spark.yml")
+        with open(place, "wb") as file:
+            file.write(frozen.read(blob))
+        settings = read_spark(place, name, None)
+    declared = project.spark(config.spark_file, config.spark_file_named).client_settings
+    return settings._replace(client_settings=tuple(one for one in settings.client_settings if one in declared))
 
 
 def _then(found: Found, then: dict[str, Any]) -> Facts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jig.errors import UsageError
-from jig.project import ComputeTarget, RunConfig
+from jig.project import ComputeTarget, RunConfig, SparkSpec
 from jig.values import Value
 
 FILE_WORD = "$file"
@@ -21,6 +21,7 @@ class RunSpec(Value):
     script: str  # empty: none
     arguments: tuple[str, ...]
     params: tuple[tuple[str, str | float | int | bool], ...] = ()
+    spark: SparkSpec | None = None  # of a run whose framework is PySpark
 
     @property
     def words(self) -> tuple[str, ...]:

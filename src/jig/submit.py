@@ -7,7 +7,7 @@ import os
 from jig import machines
 from jig.errors import SnapshotError, UsageError, nearest
 from jig.machines import Machine, Pipe, Refusal, RunnerMissing
-from jig.project import ComputeTarget, CondaSpec, Project, RunConfig
+from jig.project import ComputeTarget, CondaSpec, Project, RunConfig, SparkSpec
 from jig.runner.folder import Home, default_home
 from jig.spec import RunSpec, command_line
 from jig.store.reserve import Reserved, reserve
@@ -104,7 +104,8 @@ def decide(wanted: Wanted) -> Decided:
     project = Project.find(wanted.folder)
     config, target, environment, lock = _environment(project, wanted)
     if wanted.spark_file is not None:
-        config = config._replace(spark_file=_in_project(project, wanted.spark_file))
+        config = config._replace(spark_file=_in_project(project, wanted.spark_file), spark_file_named=True)
+    spark = project.spark(config.spark_file, config.spark_file_named) if config.framework == "PySpark" else None
     script, arguments = "", wanted.arguments
     if wanted.hold:
         config = config._replace(tracked_run=False)
@@ -119,9 +120,30 @@ def decide(wanted: Wanted) -> Decided:
                 f"set it for this command:  {name}=… jig experiment submit -c {config.name} …",
             )
         secrets[name] = os.environ[name]
+    secrets.update(hidden_settings(spark))
     config = config._replace(environment_variables=config.environment_variables + wanted.variables)
-    spec = RunSpec(project.name, project.root, config, target, script, arguments, wanted.params)
+    spec = RunSpec(project.name, project.root, config, target, script, arguments, wanted.params, spark)
     return Decided(spec, environment, lock, secrets)
+
+
+def hidden_settings(spark: SparkSpec | None) -> dict[str, str]:
+    """The values of Spark's settings that are secrets, as the run's process gets them; nothing where there are none."""
+    if spark is None:
+        return {}
+    import json
+
+    from jig.runner.spark import HIDDEN
+    from jig.targets.spark import hidden_values
+
+    try:
+        hidden = hidden_values(spark, dict(os.environ))
+    except KeyError as error:
+        name = error.args[0]
+        raise UsageError(
+            f"{spark.file} takes a setting from the variable {name} of this computer, where it is not set",
+            f"set it for this command:  {name}=… jig experiment submit …",
+        ) from None
+    return {HIDDEN: json.dumps(hidden)} if hidden else {}
 
 
 def _environment(
@@ -134,7 +156,6 @@ def _environment(
     from jig import environments
 
     target = project.compute_target(wanted.target or config.target, to_run=True)
-    machines.check_kind(target)  # before the conda file: its faults are not worth mending for a kind that cannot run
     # Where the person manages the environment the conda file has no say, as in the original.
     managed = target.managed
     conda = project.conda(config.conda_file, config.conda_file_named) if managed else CondaSpec(config.conda_file)
@@ -182,6 +203,7 @@ def dry_run(wanted: Wanted, teller: Teller) -> tuple[Plan, list[list[Any]]]:
     from jig import snapshot, targets
 
     decided = decide(wanted)
+    _tell_of_spark(decided.spec.spark, teller.warn)
     home = Home(default_home())
     frozen, plan_with = freeze(decided, home, snapshot.Hasher(), wanted, teller)
     ticket = targets.Ticket(DRY_RUN_ID, 0, 0.0, user())
@@ -196,6 +218,7 @@ def submit(wanted: Wanted, teller: Teller, decided: Decided | None = None) -> Su
     """
     decided = decided or decide(wanted)
     _tell_of_lock(decided.environment, decided.lock, teller.warn)
+    _tell_of_spark(decided.spec.spark, teller.warn)
     home = Home(default_home())
     machine = machines.for_target(decided.spec.target)
     while True:
@@ -287,6 +310,15 @@ def _tell_of_lock(environment: environments.Environment, lock: Lock | None, warn
         warn("the lock does not fit the conda file any more and is not used; make it again:  jig environment lock")
 
 
+def _tell_of_spark(spark: SparkSpec | None, warn: Callable[[str], None]) -> None:
+    if spark is None:
+        return
+    from jig.targets.spark import doubts
+
+    for doubt in doubts(spark):
+        warn(doubt)
+
+
 def _solver(
     environment: environments.Environment, lock: Lock | None, tell: Callable[[str], None]
 ) -> Callable[..., list[dict[str, Any]]]:
@@ -327,7 +359,7 @@ def freeze(
     from jig.plan import SnapshotRef
 
     spec = decided.spec
-    target = targets.for_kind(spec.target)
+    target = targets.for_run(spec.target, spec.run_config)
     find_source = _from_git(spec.project_root, store) if wanted.source is None else wanted.source.itself
     cache = snapshot.cache_path(home.path, spec.project_root)
     frozen = decided.code or snapshot.take(spec.project_root, store, cache, wanted.large, teller.warn, teller.progress)

@@ -130,7 +130,7 @@ def test_what_is_known_of_a_machine_counts_and_it_is_not_asked(project, cli, jig
     ]
 
 
-def test_a_target_of_a_kind_that_does_not_run_yet(project, cli):
+def test_a_cluster_that_is_not_attached(project, cli):
     box(project, BOX.replace("remote", "cluster"))
     asks(project, "python=3.11", "pip", pip=["https://127.0.0.1:1/a-1.0-cp311-cp311-win_amd64.whl"])
     said = cli("environment", "check", "-c", "box", "-o", "json")

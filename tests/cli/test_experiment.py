@@ -323,14 +323,6 @@ def test_a_dry_run_tells_of_a_python_that_is_not_there(hello, cli):
     assert said.code == 0 and "this would not start: there is no python9" in said.err
 
 
-def test_the_kind_of_target_is_checked_before_the_conda_file(hello, cli):
-    hello.write("aml_config/docker.compute", "type: cluster\naddress: x\nusername: y\n")
-    hello.write("aml_config/conda_dependencies.yml", "dependencies:\n  - tensorflow=1.4.0\n")
-    hello.runconfig("docker")
-    said = cli("submit", "-c", "docker", "hello.py")
-    assert said.code == 125 and "is of type cluster, which this version of jig does not run yet" in said.err
-
-
 def test_the_uncommitted_diff_is_an_artifact(hello, cli):
     import subprocess
 

@@ -49,8 +49,23 @@ def _remotedocker(project, request) -> Path:
     return box.host.home / ".jig"
 
 
+def _cluster(project, request) -> Path:
+    """Its driver is a process on a machine over SSH."""
+    home = _remote(project, request)
+    with open(project.path / "aml_config/here.compute") as file:
+        text = file.read()
+    project.write("aml_config/here.compute", text.replace("type: remote", "type: cluster"))
+    return home
+
+
 # How a target of each kind is set up; each returns the machine's jig home, as it is seen from here.
-SET_UP = {"local": _local, "localdocker": _localdocker, "remote": _remote, "remotedocker": _remotedocker}
+SET_UP = {
+    "cluster": _cluster,
+    "local": _local,
+    "localdocker": _localdocker,
+    "remote": _remote,
+    "remotedocker": _remotedocker,
+}
 
 
 @pytest.fixture
@@ -61,6 +76,7 @@ def target(project, request):
 
 every_machine = pytest.mark.parametrize("target", sorted(machines.KINDS), indirect=True)
 every_target = pytest.mark.parametrize("target", sorted(targets.KINDS), indirect=True)
+every_framework = pytest.mark.parametrize("framework", ["Python", *sorted(targets.FRAMEWORKS)])
 
 
 @every_machine
@@ -161,14 +177,16 @@ def _plan(target, project, snapshot: SnapshotRef) -> Plan:
     return targets.for_kind(target).plan(targets.Given(spec, snapshot, environment, ticket))
 
 
+@every_framework
 @every_target
-def test_a_target_plans_without_touching_anything(target, project, monkeypatch):
+def test_a_target_plans_without_touching_anything(target, framework, project, monkeypatch):
     import builtins
     import os
 
     first = _plan(target, project, SnapshotRef("ab" * 32, 1, 1))
-    spec = RunSpec("proj", "/nowhere", Project.find(str(project.path)).run_config("local"), target, "a.py", ("-x",))
-    planner = targets.for_kind(target)
+    config = Project.find(str(project.path)).run_config("local")._replace(framework=framework)
+    spec = RunSpec("proj", "/nowhere", config, target, "a.py", ("-x",))
+    planner = targets.for_run(target, config)
     for name in ("open", "mkdir", "stat", "listdir", "scandir"):
         monkeypatch.setattr(os, name, lambda *a, **k: pytest.fail("a plan touched the disk"))
     monkeypatch.setattr(builtins, "open", lambda *a, **k: pytest.fail("a plan opened a file"))

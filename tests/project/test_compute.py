@@ -12,9 +12,8 @@ def test_managed_follows_the_kind(project):
 
     assert [managed("local", own) for own in (None, True, False)] == [False, False, True]
     assert [managed("remote", own) for own in (None, True, False)] == [False, False, True]
-    for kind in ("localdocker", "remotedocker"):
+    for kind in ("localdocker", "remotedocker", "cluster"):
         assert [managed(kind, own) for own in (None, True, False)] == [True, False, True]
-    assert [managed("cluster", own) for own in (None, True, False)] == [True, True, True]
 
 
 def test_every_key(project):

@@ -19,7 +19,7 @@ def sections():
         ("`<name>.compute`", keys.COMPUTE),
         ("`<name>.runconfig`", keys.RUN + keys.VARIABLE + keys.IDLE_GPU + keys.DATA_SOURCE + keys.SAMPLING),
         ("`conda_dependencies.yml`", keys.CONDA + keys.CONDA_NESTED),
-        ("`spark_dependencies.yml`", keys.SPARK + keys.SPARK_PACKAGE),
+        ("`spark_dependencies.yml`", keys.SPARK + keys.SPARK_SETTING + keys.SPARK_PACKAGE),
     ],
 )
 def test_every_key_has_a_row_in_the_file_reference_and_no_other_has(heading, known):

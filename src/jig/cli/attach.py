@@ -23,7 +23,12 @@ KIND_WORD = Argument(
 )
 OPTIONS = (
     Option(("-n", "--name"), "name", "What to call the machine here.", "NAME"),
-    Option(("-a", "--address"), "address", "Its name or IP address, with :PORT if need be.", "ADDRESS"),
+    Option(
+        ("-a", "--address"),
+        "address",
+        "Its name or IP address, with :PORT if need be; for a cluster also its master, spark://HOST:7077.",
+        "ADDRESS",
+    ),
     Option(("-u", "--username"), "username", "Your user name there.", "USER"),
     Option(("-w", "--password"), "password", "Your password there; better leave it out and be asked.", "PASSWORD"),
     Option(("--password-stdin",), "password_stdin", "Read the password from stdin."),
@@ -36,6 +41,7 @@ OPTIONS = (
         ("--image",), "image", "The image that scripts run in, in a container; one with Python when not given.", "IMAGE"
     ),
     Option(("--gpu",), "gpu", "Give containers the machine's NVIDIA GPUs: nvidiaDocker: true."),
+    Option(("--master",), "master", "The Spark master of a cluster: spark://HOST:7077; yarn when not given.", "MASTER"),
     Option(("--jig-home",), "home", "Where jig keeps its things there; ~/.jig when not given.", "DIR"),
     Option(("-t", "--type", "-type"), "type", "The older way to say KIND.", choices=KINDS),
     Option(("--cluster",), "cluster", "The oldest way to say cluster."),
@@ -45,7 +51,6 @@ OPTIONS = (
 
 def attach(args: Args) -> int:
     """Contact a machine, pin its host key, set up the login, and write its two files. Here there is only Docker."""
-    from jig import machines
     from jig.cli import container
     from jig.machines.address import Address
     from jig.machines.attach import Wish
@@ -57,6 +62,10 @@ def attach(args: Args) -> int:
     image = container.image(args, kind)
     if kind == "localdocker":
         return container.attach_here(args, project, image)
+    if kind == "cluster" and args.required("address").startswith("spark://"):
+        from jig.cli import spark
+
+        return spark.attach_here(args, project)
     name, address, user = args.required("name"), args.required("address"), args.required("username")
     login = Address.parse(user, address)
     known = name in project.target_names()
@@ -67,6 +76,7 @@ def attach(args: Args) -> int:
         target = ComputeTarget(
             name, kind, address, user,
             base_docker_image=image, nvidia_docker=args.flag("gpu"), jig_home=args.text("home"),
+            spark_master=_master(args, kind),
         )  # fmt: skip
     _check_one_way(args)
     wish = Wish(
@@ -93,12 +103,21 @@ def attach(args: Args) -> int:
     if known:
         print(f"attached {name} again; its files are as they were")
     report(facts, target)
-    if target.kind not in machines.KINDS:
-        also = "attached as `remote`, under another name, it runs scripts"
-        print(f"this version of jig does not run {target.kind} yet; {also}")
-    elif written and target.in_container:
+    if written and target.in_container:
         print(f"{name}.runconfig says `Framework: PySpark`, as it always did: for a Python script, write Python there")
     return 0
+
+
+def _master(args: Args, kind: str) -> str | None:
+    """The Spark master of a cluster, if one was named."""
+    from jig.errors import UsageError
+
+    master = args.text("master")
+    if master is not None and kind != "cluster":
+        raise UsageError(f"--master is for a cluster, and this is to be {kind}", "attach cluster …")
+    if master is not None and master != "yarn" and not master.startswith(("spark://", "k8s://")):
+        raise UsageError(f"{master!r} is no Spark master", "write yarn, or an address such as spark://HOST:7077")
+    return master
 
 
 def _kind(args: Args) -> str | None:
@@ -126,6 +145,7 @@ def _check_same(project: Project, args: Args, login: Address) -> ComputeTarget:
     for key, wanted, found in (
         ("type", _kind(args), target.kind),
         ("jigHome", args.text("home"), target.jig_home),
+        ("sparkMaster", args.text("master"), target.spark_master),
         ("baseDockerImage", args.text("image"), target.base_docker_image),
         ("nvidiaDocker", "true" if args.flag("gpu") else None, "true" if target.nvidia_docker else None),
     ):

@@ -44,7 +44,7 @@ def _target(args: Args, to_run: bool = False) -> tuple[Project, ComputeTarget]:
 
     project = Project.find(os.getcwd())
     target = project.compute_target(args.text("name") or args.required("word"), to_run)
-    if target.address is None and not target.in_container:
+    if target.kind == "local":
         raise UsageError(
             f"{target.name} is of type {target.kind}: there is no machine to reach",
             "its runs are processes of this computer: `jig doctor` looks at it, `jig computetarget show NAME` shows it",
@@ -62,6 +62,10 @@ def check(args: Args) -> int:
     from jig.machines.ssh_errors import check_attached
 
     project, target = _target(args, to_run=True)
+    if target.kind == "cluster" and target.address is None:
+        from jig.cli import spark
+
+        return spark.check(target)
     config = project.run_config(target.name) if target.name in project.run_config_names() else None
     preflight = doctor.Preflight(project, config, target)
     if target.address is None:

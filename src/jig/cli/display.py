@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from jig.cli.pages import Pages
     from jig.machines import Machine, Pipe
     from jig.runner.folder import RunFolder
 
@@ -36,9 +37,11 @@ class Display:
         self._state = "queued"
         self._since = time.monotonic()
         self._leased: list[str] = []
+        self._work = ""  # what the run's Spark is at
         self.wants_gpu = False  # whether it is worth telling that there is none
         self.doubts: Callable[[dict[str, Any]], list[str]] = lambda look: []  # what does not fit the run, of a look
         self.sees_gpu = True
+        self.page: Callable[[int], str] = lambda port: ""  # where a page of the run's machine can be seen from here
 
     def say(self, text: str) -> None:
         """One line of jig's own, never in the middle of the script's line."""
@@ -61,11 +64,14 @@ class Display:
         elif isinstance(item, Quiet):
             # A progress bar without a line end owns the last line: leave it alone.
             if self._terminal and self._at_line_start and item.seconds > STATUS_AFTER_S:
-                self._line.show(f"… {self._state} for {human_duration(time.monotonic() - self._since)}")
+                lasts = human_duration(time.monotonic() - self._since)
+                self._line.show(f"… {self._state} for {lasts}" + (f"  {self._work}" if self._work else ""))
         elif item["event"] == "note":
             self.say(f"jig: {item['text']}")
         elif item["event"] in runs.STATES:
             self._be(item["event"], item)
+        elif item["event"] == "spark":
+            self._show_spark(item)
         else:
             self._show_gpu(item)
 
@@ -73,6 +79,19 @@ class Display:
         """From this event on the status line tells this state."""
         ago_s = max(0.0, time.time() - event["time"])
         self._state, self._since = state, time.monotonic() - ago_s
+
+    def _show_spark(self, told: dict[str, Any]) -> None:
+        """What the run's Spark tells: a line of its own for what is new, the status line for how far it is."""
+        from jig.cli import spark_text
+
+        if "note" in told:
+            self.say(f"jig: {told['note']}")
+        if "ui" in told and (address := self.page(told["ui"])):
+            self.say(f"jig: Spark's page: {address}")
+        elif "page" in told:
+            self.say(f"jig: Spark's page: {told['page']}")
+        if "stages" in told:
+            self._work = spark_text.work(told)
 
     def _show_gpu(self, event: dict[str, Any]) -> None:
         """What happens around the run's GPUs."""
@@ -130,19 +149,29 @@ def watch(
 
     `ready` is called when the opening has been said: from then on a Ctrl-C is ours. `pipe` brings the run already.
     """
+    pages: Pages | None = None
     try:
         for text in opening:
             display.say(text)
         ready()
         plan = _plan(folder)
         display.wants_gpu, display.sees_gpu = is_asked_for(plan), not gpu_text.is_out_of_reach(plan)
-        for item in follow(folder, machine.feed(folder, pipe), report_first=gpu_text.is_sampled(plan)):
+        spark, sampled = bool(plan.get("spark")), gpu_text.is_sampled(plan)
+        if spark:
+            from jig.cli.pages import Pages
+
+            pages = Pages(machine, folder.id, plan)
+            display.page = pages.address
+        for item in follow(folder, machine.feed(folder, pipe), report_first=sampled, spark=spark):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break
             display.show(item)
     except KeyboardInterrupt:
         if not _leave(folder, machine, display):
             return None
+    finally:
+        if pages is not None:
+            pages.close()
     display.finish()
     if not os.path.exists(folder.plan):
         raise StoreError(f"the folder of the run {folder.id} is gone", "its script, or somebody else, removed it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jig.errors import JigError, MachineError
+from jig.errors import MachineError
 from jig.project import ComputeTarget
 from jig.runner import wire
 
@@ -21,7 +21,9 @@ KINDS = {
     "localdocker": "jig.machines.local",
     "remote": "jig.machines.ssh",
     "remotedocker": "jig.machines.ssh",
+    "cluster": "jig.machines.ssh",
 }
+HERE = "jig.machines.local"  # a driver on this computer, of a cluster that is reached by its master alone
 
 
 class Pipe:
@@ -137,23 +139,14 @@ class Feed(Protocol):
         """Stop bringing."""
 
 
-def check_kind(target: ComputeTarget) -> None:
-    """JigError when this version cannot run on targets of this kind."""
-    if target.kind not in KINDS:
-        raise JigError(
-            f"the target {target.name} is of type {target.kind}, which this version of jig does not run yet",
-            f"types that run: {', '.join(sorted(KINDS))}",
-        )
-
-
 def for_target(target: ComputeTarget) -> Machine:
     """The machine that this target runs on."""
     from importlib import import_module
 
-    check_kind(target)
     if target.address is not None:
         from jig.machines.ssh_errors import check_attached
 
         check_attached(target)
-    machine: Machine = import_module(KINDS[target.kind]).machine(target)
+    module = HERE if target.kind == "cluster" and target.address is None else KINDS[target.kind]
+    machine: Machine = import_module(module).machine(target)
     return machine

@@ -17,6 +17,7 @@ SCRIPT_PARTS = (
     ("track", "script/jig/track"),
     ("script/azureml", "script/azureml"),
     ("script/jig_mlflow", "script/jig_mlflow"),
+    ("script/jig_spark", "script/jig_spark"),
 )
 # What init in a container has in common with the guard.
 SHARED = {"script/jig_door.py": "runner/mlflow_door.py"}

@@ -11,6 +11,7 @@ from jig.values import Value
 CONTAINERS = ("localdocker", "remotedocker")
 IMAGE = CPU  # to begin with, where no image is named
 _REACHED_BY_SSH = ("remotedocker", "remote", "cluster")
+_MASTERS = ("spark://", "k8s://", "local")
 
 
 class ComputeTarget(Value):
@@ -30,13 +31,14 @@ class ComputeTarget(Value):
     user_managed_environment: bool | None = None
     yarn_deploy_mode: str = "cluster"
     jig_home: str | None = None
+    spark_master: str | None = None
 
     @property
     def managed(self) -> bool:
-        """Whether jig builds the environment: on `local` and `remote` if told to, in containers unless told not to."""
-        if self.kind in CONTAINERS:
-            return self.user_managed_environment is not True
-        return self.kind not in ("local", "remote") or self.user_managed_environment is False
+        """Whether jig builds the environment: on `local` and `remote` if told to, elsewhere unless told not to."""
+        if self.kind in ("local", "remote"):
+            return self.user_managed_environment is False
+        return self.user_managed_environment is not True
 
     @property
     def in_container(self) -> bool:
@@ -74,8 +76,11 @@ def read(path: str, shown: str, name: str, cache_dir: str | None, to_run: bool =
         user_managed_environment=section.flag("userManagedEnvironment"),
         yarn_deploy_mode=section.choice("yarnDeployMode", keys.YARN_DEPLOY_MODES) or "cluster",
         jig_home=section.text("jigHome") or None,
+        spark_master=_master(section, kind),
     )
-    for key in ("address", "username") if kind in _REACHED_BY_SSH else ():
+    # The driver of a cluster whose master is named runs on this computer, unless a machine is named too.
+    here = kind == "cluster" and target.spark_master is not None and section.value("address") is None
+    for key in ("address", "username") if kind in _REACHED_BY_SSH and not here else ():
         if section.value(key) is None:
             message = f"`{key}` is missing: a target of type {kind} needs it"
             place.fault(section.line(key) or section.line("type") or 1, key, message, f"add a line `{key}: …`")
@@ -151,3 +156,25 @@ def _connection(section: Section, key: str, kind: str | None) -> str | None:
         section.fault(key, f"`{key}` must be one word that does not start with a dash, but found {text!r}")
         return None
     return text if kind in _REACHED_BY_SSH else None
+
+
+def _master(section: Section, kind: str | None) -> str | None:
+    """Which Spark master runs the work of a cluster; None: YARN, as it always was."""
+    text = section.text("sparkMaster")
+    address = section.text("address") or ""
+    if kind == "cluster" and address.startswith("spark://"):
+        message = f"`address` is the machine that the driver runs on, and {address} is a Spark master"
+        section.fault("address", message, f"write `sparkMaster: {address}` in its place")
+    if not text:
+        return None
+    if kind != "cluster":
+        section.fault(
+            "sparkMaster",
+            f"`sparkMaster` is for a target of type cluster, and this one is of type {kind}",
+            "remove it, or write `spark.master` under `configuration` of aml_config/spark_dependencies.yml",
+        )
+    elif text != "yarn" and (not text.startswith(_MASTERS) or any(c.isspace() or not c.isprintable() for c in text)):
+        fix = f"write `sparkMaster: spark://{text}`" if text.replace(".", "").replace(":", "").isalnum() else ""
+        message = f"`sparkMaster` must be yarn, or an address such as spark://HOST:7077, but found {text!r}"
+        section.fault("sparkMaster", message, fix)
+    return text

@@ -41,6 +41,7 @@ class SparkSpec(Value):
 
     file: str
     configuration: tuple[tuple[str, str], ...] = ()
+    client_settings: tuple[tuple[str, str], ...] = ()  # (setting, the variable of the client that has its value)
     repositories: tuple[str, ...] = ()
     packages: tuple[SparkPackage, ...] = ()
 
@@ -108,14 +109,32 @@ def read_spark(path: str, shown: str, cache_dir: str | None) -> SparkSpec:
             if value is None or (value.is_scalar and not value.text):
                 place.fault(node.line, f"packages.{key}", f"`{key}` is missing in this package", f"add `{key}: …`")
         packages.append(SparkPackage(*(value or "" for value in values)))
+    given, from_client = _settings(section.section("configuration", None))
     spec = SparkSpec(
         file=shown,
-        configuration=_texts_by_key(section.section("configuration", None)),
+        configuration=given,
+        client_settings=from_client,
         repositories=tuple(item.text for item in _trimmed(section.texts("repositories"))),
         packages=tuple(packages),
     )
     place.close()
     return spec
+
+
+def _settings(section: Section) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Spark's settings: those with a value here, and those whose value a variable of the client has."""
+    given: list[tuple[str, str]] = []
+    from_client: list[tuple[str, str]] = []
+    for key, (_, node) in section.entries.items():
+        if node.kind == MAP:
+            variable = section.section(key, keys.SPARK_SETTING).text("fromClient")
+            if variable:
+                from_client.append((key, variable))
+            else:
+                section.fault(key, f"`{key}` holds keys, of which only `fromClient: VARIABLE` has a meaning")
+        else:
+            given.append((key, section.text(key) or ""))
+    return tuple(given), tuple(from_client)
 
 
 def _is_pin(node: Node) -> bool:

@@ -14,6 +14,7 @@ COMPUTE = (
     "pythonLocation",
     "sparkSubmitLocation",
     "userManagedEnvironment",
+    "sparkMaster",
     "yarnDeployMode",
     "jigHome",
     "cluster",
@@ -48,6 +49,7 @@ CONDA = ("name", "channels", "dependencies", "prefix", "variables")
 CONDA_NESTED = ("pip",)
 SPARK = ("configuration", "repositories", "packages", "version")
 SPARK_PACKAGE = ("group", "artifact", "version")
+SPARK_SETTING = ("fromClient",)
 
 KINDS = ("local", "localdocker", "remotedocker", "remote", "cluster")
 OLD_KINDS = {"docker": "localdocker", "virtualmachine": "remotedocker"}
@@ -61,5 +63,15 @@ FILES = {
     "a Spark dependencies file": SPARK,
 }
 EVERY = frozenset(
-    COMPUTE + RUN + VARIABLE + IDLE_GPU + DATA_SOURCE + SAMPLING + CONDA + CONDA_NESTED + SPARK + SPARK_PACKAGE
+    COMPUTE
+    + RUN
+    + VARIABLE
+    + IDLE_GPU
+    + DATA_SOURCE
+    + SAMPLING
+    + CONDA
+    + CONDA_NESTED
+    + SPARK
+    + SPARK_PACKAGE
+    + SPARK_SETTING
 )

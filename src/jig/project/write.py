@@ -48,10 +48,16 @@ address: {address}
 username: {username}
 # There is no password here: jig logs in with a key of its own, or with yours.
 """
-_COMPUTE_HEAD_HERE = """\
+_COMPUTE_HEADS_HERE = {
+    "localdocker": """\
 # Where to run: in a container on this machine. `jig computetarget check {name}` says how its Docker is.
 type: {kind}
-"""
+""",
+    "cluster": """\
+# Where to run: on a Spark cluster, with the driver on this machine, to which the workers must be able to connect.
+type: {kind}
+""",
+}
 _CONTAINER = """
 # The image that scripts run in; the packages of aml_config/conda_dependencies.yml are put on top of it, once.
 # Any Linux image will do: one with Python or conda, or with neither, and then jig brings a Python.
@@ -83,7 +89,20 @@ userManagedEnvironment: true
     "localdocker": _CONTAINER,
     "remotedocker": _CONTAINER,
     "cluster": """
-yarnDeployMode: cluster
+# Who gives out the work: yarn, or the master of a standalone cluster, such as spark://HOST:7077
+sparkMaster: {master}
+
+# With YARN: where the driver runs. client: on the machine above, its output streams, and jig.log works in it.
+# cluster: somewhere in the cluster; its output comes when it has ended.
+yarnDeployMode: client
+
+# The packages of aml_config/conda_dependencies.yml are installed once, and travel to the executors with each run.
+# true: install nothing; the Python below must be on every machine of the cluster.
+# userManagedEnvironment: true
+# pythonLocation: python3
+
+# spark-submit, when it is not the one on PATH or in SPARK_HOME:
+# sparkSubmitLocation: /opt/spark/bin/spark-submit
 """,
 }
 _COMPUTE_HOME = """
@@ -91,7 +110,6 @@ _COMPUTE_HOME = """
 {mark}jigHome: {home}
 """
 _FRAMEWORKS = {"remotedocker": "PySpark", "cluster": "PySpark"}  # as the original wrote it
-_NOT_YET = "# This version of jig runs Python only: write Python here.\n"
 
 
 def write_target(project: Project, target: ComputeTarget) -> tuple[str, str]:
@@ -104,13 +122,16 @@ def write_target(project: Project, target: ComputeTarget) -> tuple[str, str]:
         "address": json.dumps(target.address),
         "username": json.dumps(target.username),
     }  # YAML reads JSON's strings
-    text = (_COMPUTE_HEAD if target.address else _COMPUTE_HEAD_HERE).format(name=name, kind=kind, **written)
+    head = _COMPUTE_HEAD if target.address else _COMPUTE_HEADS_HERE[kind]
+    text = head.format(name=name, kind=kind, **written)
     gpu_mark = "" if target.nvidia_docker else "# "
-    text += _COMPUTE_REST[kind].format(image=target.base_docker_image, gpu_mark=gpu_mark, cuda=dead_images.GPU)
+    master = target.spark_master or "yarn"
+    text += _COMPUTE_REST[kind].format(
+        image=target.base_docker_image, gpu_mark=gpu_mark, cuda=dead_images.GPU, master=master
+    )
     text += _COMPUTE_HOME.format(mark="" if home else "# ", home=json.dumps(home or "/scratch/me/jig"))
     framework = _FRAMEWORKS.get(kind, "Python")
-    line = f"{'' if framework == 'Python' else _NOT_YET}Framework: {framework}"
-    config = _CONTENT.format(name=name, target=name).replace("Framework: Python", line)
+    config = _CONTENT.format(name=name, target=name).replace("Framework: Python", f"Framework: {framework}")
     try:
         for path, content in ((compute, text), (run_config, config)):
             with open(path, "x", encoding="utf-8", newline="\n") as stream:

@@ -214,6 +214,7 @@ def container_name(run_id: str) -> str:
 
 def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: image.Image, home: str) -> Setup:
     """Make the files that the container needs, and fill in what the plan left open."""
+    from jig.runner import spark
     from jig.runner.gpu import interpreter
     from jig.runner.supervise import script_variables
 
@@ -226,7 +227,7 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     image_variables = dict(
         pair.partition("=")[::2] for pair in (ready.look.config.get("Config") or {}).get("Env") or ()
     )
-    linked = _make_files(folder, made.facts, uid, gid, nonce)
+    linked = _make_files(folder, made.facts, uid, gid, nonce, [spark.RECORD] if plan.get("spark") else [])
     os.makedirs(share, exist_ok=True)
     _make_cache(cache)
     known: "Known" = {
@@ -270,6 +271,7 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
         variables["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = made.prefix
     variables.update(script_variables(request, SHARE, RUN))
     argv = [made.python if word == "{python}" else word for word in plan["argv"]]
+    argv = spark.started(plan, made.python, SCRIPT_IMPORTS, argv)
     setup.start = (interpreter.guarded(plan, made.python, SCRIPT_IMPORTS, argv), variables)
     return setup
 
@@ -332,7 +334,7 @@ def _make_cache(cache: str) -> None:
             return
 
 
-def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, nonce: str) -> bool:
+def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, nonce: str, also: "List[str]") -> bool:
     """The run's side of what is mounted: who the person is, and the proof that it is this folder.
 
     False on a disk where no file can have two names, and so none be the run's and the container's.
@@ -344,7 +346,7 @@ def _make_files(folder: RunFolder, facts: "Dict[str, Any]", uid: int, gid: int, 
     for name in ("pack", "pycache"):  # where something is mounted; docker would make a folder of root's
         os.mkdir(os.path.join(folder.path, BOX, name))
     linked = True
-    for path in (folder.log, folder.metrics):
+    for path in [folder.log, folder.metrics] + [os.path.join(folder.path, name) for name in also]:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
         try:
             os.link(path, os.path.join(inside, os.path.basename(path)))

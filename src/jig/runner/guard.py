@@ -195,12 +195,12 @@ class ProcessWatch:
         left_s = LEFTOVER_GRACE_S if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         outcome = {"survivors": tree.end_below(os.getpid(), 0.0 if self._killed_by_us else left_s)}  # type: Dict[str, Any]
         if os.WIFSIGNALED(status):
-            outcome["signal"] = os.WTERMSIG(status)
-            outcome["out_of_memory"] = (
-                os.WTERMSIG(status) == signal.SIGKILL and not self._killed_by_us and oom_kills() > self._oom_before
-            )
+            outcome["signal"] = number = os.WTERMSIG(status)
         else:
             outcome["exit"] = os.WEXITSTATUS(status)
+            number = outcome["exit"] - 128  # so a shell, or Java, tells of one that it had started
+        was_killed = number == signal.SIGKILL and not self._killed_by_us
+        outcome["out_of_memory"] = was_killed and oom_kills() > self._oom_before
         return outcome
 
 

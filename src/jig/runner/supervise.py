@@ -7,7 +7,7 @@ import time
 
 assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
 
-from jig.runner import environment, guard, manifest, tree
+from jig.runner import environment, guard, manifest, spark, tree
 from jig.runner.folder import INSIDE, runner_root
 from jig.runner.gpu import VISIBLE, interpreter
 from jig.runner.gpu.care import LEASED, Care
@@ -129,7 +129,7 @@ class Supervisor:
         scripts = os.path.join(runner_root(), "script")
         self._ask_interpreter = lambda: interpreter.ask(python, scripts, self._folder.work, environ)
         self._running = {"argv": argv}
-        argv = interpreter.guarded(self._plan, python, scripts, argv)
+        argv = interpreter.guarded(self._plan, python, scripts, spark.started(self._plan, python, scripts, argv))
         return lambda orders, tell: guard.ProcessWatch(orders, tell, argv, environ, self._folder).run()
 
     def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
@@ -263,8 +263,8 @@ class Supervisor:
             from jig.runner.container import sweep
 
             sweep(self._folder.id)
+        folder = os.path.join(self._folder.path, INSIDE if self._taken.container else "")
         if code == interpreter.REFUSED and interpreter.requires(self._plan):
-            folder = os.path.join(self._folder.path, INSIDE if self._taken.container else "")
             refused = interpreter.refusal(folder, self._plan["variables"])
             if refused:
                 return self._end("failed", reason="gpu-refused", exit_code=code, **refused)
@@ -286,6 +286,12 @@ class Supervisor:
             return self._end("failed", reason="out-of-memory", exit_code=code, **fields)
         if self._disk_was_full or self._disk_full():
             return self._end("failed", reason="disk-full", exit_code=code, **fields)
+        told = spark.end(self._plan, code or 0, folder, self._folder.log)
+        if told:
+            return self._end("failed", exit_code=None if code == spark.REFUSED else code, **dict(fields, **told))
+        if self._plan.get("spark") and number is None and code is not None and code > 128:
+            number = code - 128  # of the script, which Java had started
+            fields["signal"] = _signal_name(number)
         return self._end("failed", reason="exited" if number is None else "killed", exit_code=code, **fields)
 
     def _disk_full(self) -> bool:

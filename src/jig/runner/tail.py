@@ -18,6 +18,8 @@ SOON_S = 1.0  # a container takes a tenth of a second to start: its first line i
 LOOK_AFTER_S = 1.0
 HEARTBEAT_S = 5.0
 EVENTS = "events.jsonl"
+KEPT = {EVENTS, "docker.log", "environment.json", "plan.json", "prepare.log", "supervisor.log"}
+KEPT |= {"spark.jsonl", "system.jsonl"}
 
 
 def grown_files(folder: RunFolder) -> "List[str]":
@@ -27,7 +29,7 @@ def grown_files(folder: RunFolder) -> "List[str]":
 
 def is_kept(name: str) -> bool:
     """Whether a client may have this file of a run: the names are fixed, so none can lead anywhere else."""
-    if name in (EVENTS, "docker.log", "environment.json", "plan.json", "prepare.log", "supervisor.log", "system.jsonl"):
+    if name in KEPT:
         return True
     for start, end in (("metrics.", "jsonl"), ("output.", "log")):
         if name.startswith(start) and name.endswith(end):

@@ -156,6 +156,8 @@ def _answer(process, end):
 def require(words):
     """Become the script, or write down why not."""
     folder = os.path.dirname(os.path.abspath(words[1])) if len(words) > 1 else os.getcwd()
+    if folder == os.path.dirname(os.path.abspath(__file__)):  # what starts the script, and is not the script
+        folder = os.getcwd()
     said = ask(folder)
     if not any(about["devices"] for about in said.values()):  # a library may use one that no file names
         said.update(ask(folder, all_of_them=True))

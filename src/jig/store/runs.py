@@ -46,6 +46,13 @@ REASONS = {
     "guard-killed": "the process that guards the script was killed",
     "gpu-idle": "stopped because the GPU did nothing for too long",
     "gpu-refused": "a GPU is required: {detail}",
+    "spark-refused": "Spark could not be started: {detail}",
+    "application-killed": "{detail}",
+    "cluster-gone": "{detail}",
+    "python-mismatch": "{detail}",
+    "packages-not-found": "{detail}",
+    "heap-full": "{detail}",
+    "executors-lost": "{detail}",
     "internal-error": "jig itself failed: {detail}",
 }
 WAITING = "waiting"  # the reason of a run that is queued for devices; the events of that name have the rest

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from jig.environments import Environment
-from jig.errors import JigError
 from jig.plan import Origin, Plan, Reproduces, SnapshotRef
-from jig.project import ComputeTarget
+from jig.project import ComputeTarget, RunConfig
 from jig.spec import RunSpec
 from jig.values import Value
 
@@ -20,7 +19,9 @@ KINDS = {
     "remote": "jig.targets.process",
     "localdocker": "jig.targets.container",
     "remotedocker": "jig.targets.container",
+    "cluster": "jig.targets.process",  # of its driver
 }
+FRAMEWORKS = {"PySpark": "jig.targets.spark"}  # what is around the script; Python needs nothing
 
 
 class Ticket(Value):
@@ -55,13 +56,17 @@ class Target(Protocol):
 
 
 def for_kind(target: ComputeTarget) -> Target:
-    """The module that plans for this kind of compute target."""
+    """The module that plans the place of a run: a process, or a container."""
+    return _module(KINDS[target.kind])
+
+
+def for_run(target: ComputeTarget, config: RunConfig) -> Target:
+    """The module that plans a run of this configuration there."""
+    return _module(FRAMEWORKS.get(config.framework) or KINDS[target.kind])
+
+
+def _module(name: str) -> Target:
     from importlib import import_module
 
-    if target.kind not in KINDS:
-        raise JigError(
-            f"the target {target.name} is of type {target.kind}, which this version of jig does not run yet",
-            f"types that run: {', '.join(sorted(KINDS))}",
-        )
-    module: Target = import_module(KINDS[target.kind])
+    module: Target = import_module(name)
     return module

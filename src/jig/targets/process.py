@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 
-from jig.errors import JigError
 from jig.plan import PYTHON, Gpu, Plan
 from jig.project import RunConfig
 from jig.runner.gpu import VISIBLE
@@ -17,13 +16,6 @@ NO_GPU = (VISIBLE, "")
 def plan(given: Given) -> Plan:
     """The plan of a Python script in a process of its own."""
     spec, config = given.spec, given.spec.run_config
-    if config.framework != "Python":
-        place = f"aml_config/{config.name}.runconfig" + (f":{config.framework_line}" if config.framework_line else "")
-        why = "asks for PySpark" if config.framework_line else "has no Framework key, and the default is PySpark"
-        fix = f"write this line into aml_config/{config.name}.runconfig:  Framework: Python"
-        if config.framework_line:
-            fix = f"write Python in the place of PySpark in line {config.framework_line}"
-        raise JigError(f"{place} {why}, which this version of jig does not run yet", f"for a plain Python script {fix}")
     return Plan(
         **given.ticket._asdict(),
         project=spec.project,

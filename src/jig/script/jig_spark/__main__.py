@@ -1,0 +1,128 @@
+"""Become spark-submit: jig_spark ORDERS, which are the plan's, as JSON."""
+
+import json
+import os
+import sys
+
+from jig_spark import engine as engines
+from jig_spark import ship, watch, words
+from jig_spark.refusal import Refused
+
+REFUSED = 94
+HIDDEN = "JIG_SPARK_HIDDEN"
+MASTER_S = 5.0
+CONFIGURATIONS = ("/etc/hadoop/conf", "/etc/hadoop")
+
+
+def main(given):
+    """Start Spark in this process's place; returns the exit code only where that cannot be."""
+    orders = json.loads(given[0])
+    hidden = json.loads(os.environ.pop(HIDDEN, "{}"))
+    folder = os.environ["JIG_RUN_DIR"]
+    record = watch.Record(folder)
+    try:
+        argv, port, note = prepare(orders, hidden, record)
+    except Refused as refused:
+        place = os.path.join(folder, "spark-refused.json")
+        with open(place + ".new", "w") as file:
+            json.dump({"detail": refused.detail, "hint": refused.hint}, file)
+        os.rename(place + ".new", place)
+        return REFUSED
+    if note:
+        record.write(note=note)
+    if orders["mode"] == "cluster":
+        from jig_spark import elsewhere
+
+        return elsewhere.run(argv, record)
+    watch.leave_behind(port, record)
+    return os.execv(argv[0], argv)
+
+
+def prepare(orders, hidden, record):
+    """The command, the port of the engine's page, and what a person should know."""
+    on_cluster = not orders["master"].startswith("local")
+    engine = engines.find(orders["submit"], on_cluster, orders["files"])
+    java, number, note = engines.java(engine.version)
+    check_master(orders["master"], orders["files"])
+    settings = engine.settings()
+    port = words.free_port()
+    known = {
+        "id": os.environ["JIG_RUN_ID"],
+        "memory": words.memory(),
+        "ui": str(port),
+        "work": os.getcwd(),
+        "ivy": ivy(),
+    }
+    known["defaults"] = []
+    named = words.names_in(settings)
+    for key, value in orders["defaults"].items():
+        if key not in named:
+            known["defaults"] += ["--conf", "%s=%s" % (key, words.fill_word(value, known))]
+    if on_cluster:
+        known["environment"] = ship.environment(orders, engine.version, record)
+        known["modules"] = ship.modules(orders["words"])
+    argv = [engine.submit] + words.fill(orders["words"], known)
+    if hidden:
+        argv[1:1] = ["--properties-file", words.nameless(words.properties(hidden, settings))]
+    os.environ["JAVA_HOME"] = engines.startable(java, os.environ["JIG_RUN_DIR"])
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if engine.home:
+        os.environ["SPARK_HOME"] = engine.home
+    if not on_cluster:  # nobody else need reach it, and its page asks for no password
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    record.write(argv=argv, spark=engine.version, java=number, master=orders["master"])
+    return argv, port, note
+
+
+def ivy():
+    """Where packages are kept that Spark has downloaded: in a container, a folder that outlives it."""
+    share = os.environ.get("AZUREML_NATIVE_SHARE_DIRECTORY", "")
+    folder = share if share and os.access(share, os.W_OK) else os.path.expanduser("~")
+    return os.path.join(folder, ".ivy2")
+
+
+def check_master(master, files):
+    """Whether who gives out the work can be reached; Spark itself would take a minute to say that it cannot."""
+    if master == "yarn":
+        return check_yarn(files)
+    scheme, _, rest = master.partition("://")
+    if scheme != "spark":
+        return None
+    import socket
+
+    why = ""
+    for place in rest.split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_S).close()
+            return None
+        except ValueError:
+            why = "it has no port"
+        except OSError as error:
+            why = error.strerror or str(error)
+    raise Refused(
+        "the Spark master %s does not answer: %s" % (master, why),
+        "is it running? The address is the one at the top of its page; %s has it as `sparkMaster`" % files[1],
+    )
+
+
+def check_yarn(files):
+    """YARN is found by the files of its configuration."""
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        if os.path.isdir(os.environ.get(name, "")):
+            return
+    for folder in CONFIGURATIONS:
+        if os.path.isfile(os.path.join(folder, "yarn-site.xml")):
+            os.environ["HADOOP_CONF_DIR"] = folder
+            return
+    raise Refused(
+        "the cluster is to be YARN's, and this machine has no configuration of Hadoop",
+        "set HADOOP_CONF_DIR under EnvironmentVariables of %s; for a standalone cluster write "
+        "`sparkMaster: spark://HOST:7077` into %s" % tuple(files),
+    )
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.exit(code)

@@ -1,0 +1,129 @@
+"""What a Spark application is doing, asked of its own page once a second and written down while it runs."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+RECORD = "spark.jsonl"
+EVERY_S = 1.0
+TRIES = 16  # Spark takes the next port when somebody was faster
+LONGEST = 4 << 20
+
+
+class Record:
+    """The run's file of what Spark does; one line a write, so that nobody reads half of one."""
+
+    def __init__(self, folder):
+        self._place = os.path.join(folder, RECORD)
+
+    def write(self, **fields):
+        """Append a line; a full disk costs the line, and not the run."""
+        line = json.dumps(dict(fields, time=round(time.time(), 3)), sort_keys=True) + "\n"
+        try:
+            descriptor = os.open(self._place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(descriptor, line.encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            sys.stderr.write("jig: %s could not be written: %s\n" % (RECORD, error.strerror))
+
+
+def leave_behind(port, record):
+    """A child that watches, and ends when this process does, whatever that becomes."""
+    parent = os.getpid()
+    if os.fork():
+        return
+    try:
+        _die_with(parent)
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.closerange(3, 256)
+        _watch(port, record, parent)
+    finally:
+        os._exit(0)
+
+
+def _die_with(parent):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a run that is told to end shows how it ends
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _watch(port, record, parent):
+    from http.client import HTTPConnection
+
+    application, last = None, None
+    time.sleep(EVERY_S)
+    while os.getppid() == parent:
+        try:
+            if application is None:
+                application = _find(HTTPConnection, port, record)
+            else:
+                now = _state(HTTPConnection, *application)
+                if now != last:
+                    record.write(**now)
+                    last = now
+        except (OSError, ValueError, KeyError, TypeError):  # not there yet, or not any more; one look is no loss
+            if application is not None:
+                application, last = None, None
+        time.sleep(EVERY_S)
+
+
+def _ask(connect, port, path):
+    connection = connect("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/api/v1/applications" + path)
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise OSError(answer.status)
+        return json.loads(answer.read(LONGEST).decode())
+    finally:
+        connection.close()
+
+
+def _find(connect, first, record):
+    """The port and the id of this run's application; None while there is none."""
+    own = os.environ.get("JIG_RUN_ID", "")
+    for port in range(first, first + TRIES):
+        try:
+            for about in _ask(connect, port, ""):
+                properties = dict(map(tuple, _ask(connect, port, "/%s/environment" % about["id"])["sparkProperties"]))
+                if properties.get("spark.jig.run") == own:
+                    record.write(ui=port, application=about["id"], name=about["name"])
+                    return port, about["id"]
+        except ConnectionRefusedError:
+            return None
+    return None
+
+
+def _state(connect, port, application):
+    """The stages that are at work, and how many jobs have been done."""
+    stages = [
+        {
+            "id": about["stageId"],
+            "name": about["name"].replace(os.getcwd() + os.sep, "")[:200],
+            "tasks": about["numTasks"],
+            "done": about["numCompleteTasks"],
+            "active": about["numActiveTasks"],
+            "failed": about["numFailedTasks"],
+        }
+        for about in _ask(connect, port, "/%s/stages?status=active" % application)
+    ]
+    jobs = _ask(connect, port, "/%s/jobs" % application)
+    going = [job for job in jobs if job["status"] == "RUNNING"]
+    return {
+        "stages": sorted(stages, key=lambda stage: stage["id"])[:20],
+        "jobs": {
+            "running": len(going),
+            "done": len(jobs) - len(going),
+            "failed": len([job for job in jobs if job["status"] == "FAILED"]),
+        },
+    }

@@ -1,0 +1,125 @@
+"""Through `spark-submit` of the engine that is there, or that the environment brings: on one machine or a cluster."""
+
+from __future__ import annotations
+
+from jig.plan import Plan, Spark
+from jig.project import ComputeTarget, SparkSpec
+from jig.spec import RunSpec
+from jig.targets import Given, for_kind
+
+LOCAL = "local[*]"
+YARN = "yarn"
+# What these words stand in is not shown, and reaches Spark by a file that has no name.
+SECRET_WORDS = ("secret", "password", "passwd", "token", "credential", "accesskey", "accountkey", "apikey", "sas")
+# Of these a setting of Spark's may say the same; one of them has to be silent.
+MASTER, MODE, PACKAGES = "spark.master", "spark.submit.deployMode", "spark.jars.packages"
+DEAD_GROUP = "com.microsoft.ml.spark"  # its files are gone
+SUCCESSOR = "com.microsoft.azure:synapseml_2.12:1.1.1"
+
+
+def plan(given: Given) -> Plan:
+    """The plan for the place, a process or a container, with spark-submit around the script."""
+    spec = given.spec
+    planned = for_kind(spec.target).plan(given)
+    return planned._replace(spark=of(spec)) if spec.script else planned
+
+
+def of(spec: RunSpec) -> Spark:
+    """What spark-submit is told. Braces hold what the machine knows."""
+    target, settings = spec.target, spec.spark or SparkSpec("")
+    said = dict(settings.configuration)
+    master, mode = _master(target, said), _mode(target, said)
+    shown = [(key, value) for key, value in settings.configuration if not is_secret(key)]
+    words: list[str] = ["--master", master]
+    if not is_local(master):
+        words += ["--deploy-mode", mode]
+    words += ["{defaults}"]
+    if not is_local(master):
+        words += ["{environment}", "{modules}"]
+    packages = [":".join(package) for package in settings.packages if package.group != DEAD_GROUP]
+    packages += [said[PACKAGES]] if said.get(PACKAGES) else []
+    if packages and settings.repositories:
+        words += ["--repositories", ",".join(map(_repository, settings.repositories))]
+    if packages:
+        words += ["--packages", ",".join(packages)]
+    for key, value in shown:
+        if key not in (MASTER, MODE, PACKAGES):
+            words += ["--conf", f"{key}={value}"]
+    words += ["--conf", "spark.jig.run={id}"]
+    return Spark(
+        submit=target.spark_submit_location,
+        words=(*words, *spec.words),
+        master=master,
+        mode=mode if not is_local(master) else "client",
+        defaults=tuple((key, value) for key, value in _defaults(spec, master, mode) if key not in said),
+        hidden=tuple(sorted({key for key in said if is_secret(key)} | {key for key, _ in settings.client_settings})),
+        file=settings.file,
+    )
+
+
+def is_local(master: str) -> bool:
+    """Whether everything happens in the driver's own process."""
+    return master.partition("[")[0] == "local"
+
+
+def is_secret(key: str) -> bool:
+    """Whether the name of a setting says that its value is a secret."""
+    plain = key.lower().replace(".", "").replace("-", "").replace("_", "")
+    return any(word in (key.lower().split(".") if word == "sas" else plain) for word in SECRET_WORDS)
+
+
+def doubts(settings: SparkSpec) -> list[str]:
+    """What a person should know of a Spark file: settings that do nothing, secrets, packages that are gone."""
+    told = []
+    for key, _ in settings.configuration + settings.client_settings:
+        if not key.startswith("spark."):
+            told.append(f"{settings.file}: Spark ignores `{key}`, whose name does not begin with `spark.`")
+    for key, _ in settings.configuration:
+        if is_secret(key):
+            told.append(
+                f"{settings.file}: the value of `{key}` stands in the project's files, which the record keeps; "
+                f"write `{key}: {{fromClient: VARIABLE}}`, and it is taken from your environment"
+            )
+    for package in settings.packages:
+        if package.group == DEAD_GROUP:
+            told.append(
+                f"{settings.file}: {':'.join(package)} can be had nowhere any more and is left out; "
+                f"SynapseML has taken its place, for Spark 3.5 {SUCCESSOR}"
+            )
+    return told
+
+
+def hidden_values(settings: SparkSpec, environ: dict[str, str]) -> dict[str, str]:
+    """The values that are not shown; KeyError names a variable of the client that is not set."""
+    found = {key: value for key, value in settings.configuration if is_secret(key)}
+    return {**found, **{key: environ[variable] for key, variable in settings.client_settings}}
+
+
+def _master(target: ComputeTarget, said: dict[str, str]) -> str:
+    if said.get(MASTER):
+        return said[MASTER]
+    return (target.spark_master or YARN) if target.kind == "cluster" else LOCAL
+
+
+def _mode(target: ComputeTarget, said: dict[str, str]) -> str:
+    """Where the driver is; only YARN takes a Python driver in, the others have it beside the run."""
+    if said.get(MODE):
+        return said[MODE]
+    return target.yarn_deploy_mode if _master(target, said) == YARN else "client"
+
+
+def _defaults(spec: RunSpec, master: str, mode: str) -> list[tuple[str, str]]:
+    """What suits the machine, where neither the project nor the engine's own settings say anything."""
+    chosen = [("spark.app.name", f"{spec.script} ({{id}})")]
+    if is_local(master):
+        chosen.append(("spark.driver.memory", "{memory}"))
+    if spec.target.in_container:
+        chosen.append(("spark.jars.ivy", "{ivy}"))
+    if mode == "cluster":
+        return [*chosen, ("spark.yarn.maxAppAttempts", "1")]
+    return [*chosen, ("spark.ui.port", "{ui}"), ("spark.log.level", "WARN")]
+
+
+def _repository(place: str) -> str:
+    """An address as it is; a folder of the project where the run has it."""
+    return place if "://" in place else "file://{work}/" + place.strip("/")

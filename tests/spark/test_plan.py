@@ -1,0 +1,196 @@
+"""What spark-submit is told: plans compared as values, nothing started."""
+
+import json
+
+import pytest
+
+from jig.errors import ProjectError, UsageError
+from jig.plan import Plan, Spark
+from jig.plan_text import render
+from jig.project import Project
+from jig.submit import Wanted, decide
+from jig.targets import Given, SnapshotRef, Ticket, for_run
+from jig.targets.spark import doubts, is_secret
+
+SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
+TICKET = Ticket("proj_1", 7, 1.5, "ada")
+NAME = ("spark.app.name", "etl.py ({id})")
+QUIET = (("spark.ui.port", "{ui}"), ("spark.log.level", "WARN"))
+ID = ("--conf", "spark.jig.run={id}")
+
+
+@pytest.fixture
+def sparks(project):
+    project.write("etl.py", "")
+    project.write("aml_config/s.runconfig", "Target: s\n")  # without Framework: PySpark
+    return project
+
+
+def decided(project, compute, spark="", arguments=()):
+    project.write("aml_config/s.compute", compute)
+    if spark:
+        project.write("aml_config/spark_dependencies.yml", spark)
+    return decide(Wanted(str(project.path), "s", script="etl.py", arguments=arguments))
+
+
+def planned(project, compute, spark="", arguments=()) -> Plan:
+    spec = decided(project, compute, spark, arguments).spec
+    environment = decided(project, compute).environment
+    return for_run(spec.target, spec.run_config).plan(Given(spec, SNAPSHOT, environment, TICKET))
+
+
+def test_on_this_machine(sparks):
+    plan = planned(sparks, "type: local\n", arguments=("in", "--conf", "out"))
+    assert plan.argv == ("{python}", "etl.py", "in", "--conf", "out")
+    assert plan.spark == Spark(
+        submit="spark-submit",
+        words=("--master", "local[*]", "{defaults}", *ID, "etl.py", "in", "--conf", "out"),
+        master="local[*]",
+        mode="client",
+        defaults=(NAME, ("spark.driver.memory", "{memory}"), *QUIET),
+        hidden=(),
+        file="aml_config/spark_dependencies.yml",
+    )
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+YARN = "type: cluster\naddress: head\nusername: ada\n"
+LEGACY = "cluster: True\nnative: True\naddress: head\nusername: ada\n"
+
+
+@pytest.mark.parametrize(
+    ("compute", "mode"),
+    [(YARN, "cluster"), (LEGACY, "cluster"), (YARN + "yarnDeployMode: client\n", "client"), (YARN + "sparkMaster: yarn\n", "cluster")],
+)  # fmt: skip
+def test_the_command_line_for_yarn(sparks, compute, mode):
+    plan = planned(sparks, compute, arguments=("hdfs:///in",))
+    assert plan.spark is not None
+    assert plan.spark.words == (
+        *("--master", "yarn", "--deploy-mode", mode, "{defaults}", "{environment}", "{modules}"),
+        *(*ID, "etl.py", "hdfs:///in"),
+    )
+    own = (("spark.yarn.maxAppAttempts", "1"),) if mode == "cluster" else QUIET
+    assert plan.spark.defaults == (NAME, *own) and plan.spark.mode == mode
+
+
+def test_a_standalone_cluster_here_and_by_ssh(sparks):
+    words = ("--master", "spark://head:7077", "--deploy-mode", "client", "{defaults}", "{environment}", "{modules}")
+    for login in ("", "address: head\nusername: ada\n"):
+        spark = planned(sparks, f"type: cluster\nsparkMaster: spark://head:7077\n{login}").spark
+        assert spark is not None and spark.words == (*words, *ID, "etl.py") and spark.mode == "client"
+
+
+SETTINGS = """\
+version: 2
+configuration:
+  spark.app.name: Mine
+  spark.yarn.maxAppAttempts: 1
+  spark.eventLog.enabled: true
+  spark.driver.memory: 3g
+  spark.executor.memory: "1.5"
+repositories: [https://one.example/maven, lib/maven/]
+packages:
+  - {group: com.microsoft.ml.spark, artifact: mmlspark_2.11, version: 0.7.91}
+  - {group: com.microsoft.sqlserver, artifact: mssql-jdbc, version: 6.2.1.jre8}
+"""
+
+
+def test_settings_and_packages_are_passed_on_as_they_are_written(sparks):
+    spark = planned(sparks, "type: local\n", SETTINGS).spark
+    assert spark is not None
+    assert spark.words == (
+        *("--master", "local[*]", "{defaults}"),
+        *("--repositories", "https://one.example/maven,file://{work}/lib/maven"),
+        *("--packages", "com.microsoft.sqlserver:mssql-jdbc:6.2.1.jre8"),
+        *("--conf", "spark.app.name=Mine", "--conf", "spark.yarn.maxAppAttempts=1"),
+        *("--conf", "spark.eventLog.enabled=true", "--conf", "spark.driver.memory=3g"),
+        *("--conf", "spark.executor.memory=1.5", *ID, "etl.py"),
+    )
+    assert spark.defaults == QUIET  # what the project says, jig does not
+
+
+def test_what_the_project_says_of_the_master_wins(sparks):
+    said = "configuration: {spark.master: 'local[2]', spark.jars.packages: 'a:b:1'}\n"
+    spark = planned(sparks, "type: local\n", said).spark
+    assert spark is not None and spark.master == "local[2]"
+    assert spark.words == ("--master", "local[2]", "{defaults}", "--packages", "a:b:1", *ID, "etl.py")
+    spark = planned(sparks, YARN, "configuration: {spark.submit.deployMode: client}\n").spark
+    assert spark is not None and spark.words[:4] == ("--master", "yarn", "--deploy-mode", "client")
+
+
+SECRET = "configuration:\n  spark.hadoop.fs.s3a.secret.key: hush\n  spark.x.token: {fromClient: TOKEN}\n"
+
+
+def test_secrets_are_in_no_plan(sparks, monkeypatch):
+    monkeypatch.setenv("TOKEN", "psst")
+    plan = planned(sparks, "type: local\n", SECRET)
+    assert plan.spark is not None and plan.spark.hidden == ("spark.hadoop.fs.s3a.secret.key", "spark.x.token")
+    for text in (json.dumps(plan.to_json()), render(plan, [])):
+        assert "hush" not in text and "psst" not in text
+    secrets = decided(sparks, "type: local\n").secrets
+    assert json.loads(secrets["JIG_SPARK_HIDDEN"]) == {
+        "spark.hadoop.fs.s3a.secret.key": "hush",
+        "spark.x.token": "psst",
+    }
+    assert "hidden             spark.hadoop.fs.s3a.secret.key, spark.x.token: the values" in render(plan, [])
+    monkeypatch.delenv("TOKEN")
+    with pytest.raises(UsageError, match="takes a setting from the variable TOKEN of this computer"):
+        decided(sparks, "type: local\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("spark.hadoop.fs.azure.account.key.me.blob.core.windows.net", True),
+        ("spark.hadoop.fs.s3a.access.key", True),
+        ("spark.ssl.keyPassword", True),
+        ("spark.kubernetes.authenticate.submission.oauthToken", True),
+        ("fs.azure.sas.box.me", True),
+        ("spark.sql.shuffle.partitions", False),
+        ("spark.executor.memory", False),
+        ("spark.hadoop.fs.sasl.mode", False),
+    ],
+)
+def test_which_names_speak_of_secrets(key, secret):
+    assert is_secret(key) is secret
+
+
+def test_doubts_are_told(sparks):
+    sparks.write("aml_config/spark_dependencies.yml", SECRET + "  hive.x: 1\n" + SETTINGS.partition("repositories")[1])
+    sparks.write(
+        "aml_config/spark_dependencies.yml", SECRET + "  hive.x: 1\npackages:\n" + SETTINGS.partition("packages:\n")[2]
+    )
+    ignored, secret, gone = doubts(Project.find(str(sparks.path)).spark())
+    assert ignored.endswith("Spark ignores `hive.x`, whose name does not begin with `spark.`")
+    assert "write `spark.hadoop.fs.s3a.secret.key: {fromClient: VARIABLE}`" in secret
+    assert "mmlspark_2.11:0.7.91 can be had nowhere any more and is left out; SynapseML" in gone
+
+
+def test_a_dry_run_shows_the_command(sparks):
+    shown = render(planned(sparks, "type: local\n", SETTINGS), [])
+    first = "command            spark-submit --master 'local[*]' {defaults} --repositories"
+    assert first in shown and "--conf spark.app.name=Mine" in shown
+    assert "{ui}               a free port" in shown and "{environment}" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        ("type: local\nsparkMaster: yarn\n", "is for a target of type cluster", "remove it"),
+        ("type: cluster\nsparkMaster: head:7077\n", "must be yarn, or an address such as", "`sparkMaster: spark://head:7077`"),
+        ("type: cluster\naddress: spark://h:7077\nusername: a\n", "is a Spark master", "`sparkMaster: spark://h:7077`"),
+        ("type: cluster\n", "`address` is missing", "add a line"),
+    ],
+)  # fmt: skip
+def test_faults_of_a_compute_file(sparks, text, message, fix):
+    sparks.write("aml_config/s.compute", text)
+    with pytest.raises(ProjectError) as caught:
+        Project.find(str(sparks.path)).compute_target("s")
+    assert message in caught.value.faults[0].message and fix in caught.value.faults[0].fix
+
+
+def test_a_setting_that_holds_something_else(sparks):
+    sparks.write("aml_config/spark_dependencies.yml", "configuration:\n  spark.x: {fromClient: ''}\n  spark.y: [1]\n")
+    with pytest.raises(ProjectError) as caught:
+        Project.find(str(sparks.path)).spark()
+    assert [fault.line for fault in caught.value.faults] == [2, 3]
