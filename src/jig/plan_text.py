@@ -40,6 +40,7 @@ SPARK_FILLED_IN = {
     "environment": "--archives … with the packages of this environment; nothing where the Python is yours",
     "modules": "--py-files … with the other modules beside the script, if there are any",
     "memory": "half of the memory there",
+    "address": "the address that the machine has towards the master",
     "ui": "a free port of its loopback, for Spark's own page",
     "ivy": "a folder for downloaded packages that outlives the container",
     "id": "the run's id",

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from jig import templates
+
 
 def test_project_create_and_first_run(tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -43,7 +45,7 @@ def test_project_mistakes(tmp_path, cli, monkeypatch):
 
 
 def test_samples(cli):
-    assert {sample["name"] for sample in cli("project", "sample", "list").json()} == {"digits", "blank"}
+    assert {sample["name"] for sample in cli("project", "sample", "list").json()} == set(templates.names())
 
 
 def test_compute_targets(project, cli):

@@ -221,9 +221,9 @@ def test_an_old_spark_cannot_bring_an_environment(tmp_path):
     orders = {"managed": True, "master": "spark://h:1", "mode": "client"}
     with pytest.raises(Refused, match=r"Spark 3\.0\.3 cannot bring an environment to executors of spark://h:1"):
         ship.environment(orders, "3.0.3", None)
+    python = sys.executable
     assert ship.environment(dict(orders, managed=False), "2.1", None) == [
-        "--conf",
-        "spark.pyspark.python=" + sys.executable,
+        *("--conf", f"spark.pyspark.python={python}", "--conf", f"spark.pyspark.driver.python={python}"),
     ]
 
 

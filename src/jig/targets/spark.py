@@ -117,6 +117,8 @@ def _defaults(spec: RunSpec, master: str, mode: str) -> list[tuple[str, str]]:
         chosen.append(("spark.jars.ivy", "{ivy}"))
     if mode == "cluster":
         return [*chosen, ("spark.yarn.maxAppAttempts", "1")]
+    if master.startswith("spark://"):
+        chosen.append(("spark.driver.host", "{address}"))
     return [*chosen, ("spark.ui.port", "{ui}"), ("spark.log.level", "WARN")]
 
 

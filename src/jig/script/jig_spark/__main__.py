@@ -43,7 +43,7 @@ def prepare(orders, hidden, record):
     on_cluster = not orders["master"].startswith("local")
     engine = engines.find(orders["submit"], on_cluster, orders["files"])
     java, number, note = engines.java(engine.version)
-    check_master(orders["master"], orders["files"])
+    address = check_master(orders["master"], orders["files"])
     settings = engine.settings()
     port = words.free_port()
     known = {
@@ -52,11 +52,12 @@ def prepare(orders, hidden, record):
         "ui": str(port),
         "work": os.getcwd(),
         "ivy": ivy(),
+        "address": address,
     }
     known["defaults"] = []
     named = words.names_in(settings)
     for key, value in orders["defaults"].items():
-        if key not in named:
+        if key not in named and (address or value != "{address}"):
             known["defaults"] += ["--conf", "%s=%s" % (key, words.fill_word(value, known))]
     if on_cluster:
         known["environment"] = ship.environment(orders, engine.version, record)
@@ -82,20 +83,26 @@ def ivy():
 
 
 def check_master(master, files):
-    """Whether who gives out the work can be reached; Spark itself would take a minute to say that it cannot."""
+    """Whether who gives out the work can be reached; Spark itself would take a minute to say that it cannot.
+
+    Returns the address that this machine has there, where that is known: one that executors can reach it by.
+    """
     if master == "yarn":
-        return check_yarn(files)
+        check_yarn(files)
     scheme, _, rest = master.partition("://")
     if scheme != "spark":
-        return None
+        return ""
     import socket
 
     why = ""
     for place in rest.split(","):
         host, _, port = place.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), MASTER_S).close()
-            return None
+            connection = socket.create_connection((host.strip("[]"), int(port)), MASTER_S)
+            try:
+                return "" if "SPARK_LOCAL_IP" in os.environ else connection.getsockname()[0]
+            finally:
+                connection.close()
         except ValueError:
             why = "it has no port"
         except OSError as error:

@@ -34,8 +34,9 @@ exit 127
 
 def environment(orders, version, record):
     """The words by which executors get this environment; one that the person looks after is there already."""
+    driver = [] if orders["mode"] == "cluster" else ["--conf", "spark.pyspark.driver.python=" + sys.executable]
     if not orders["managed"]:
-        return ["--conf", "spark.pyspark.python=" + sys.executable]
+        return ["--conf", "spark.pyspark.python=" + sys.executable] + driver
     if version and numbers(version) < (3, 1) and orders["master"] != "yarn":
         raise Refused(
             "Spark %s cannot bring an environment to executors of %s" % (version, orders["master"]),
@@ -43,10 +44,7 @@ def environment(orders, version, record):
             ".compute file; or use Spark 3.1 or newer",
         )
     words = ["--archives", "%s#%s" % (packed(sys.prefix, record), NAME)]
-    words += ["--conf", "spark.pyspark.python=./%s/bin/python" % NAME]
-    if orders["mode"] != "cluster":
-        words += ["--conf", "spark.pyspark.driver.python=" + sys.executable]
-    return words
+    return words + ["--conf", "spark.pyspark.python=./%s/bin/python" % NAME] + driver
 
 
 def packed(prefix, record):
