@@ -65,6 +65,12 @@ def trackio() -> Venv:
 
 
 @functools.cache
+def pyspark() -> Venv:
+    """Spark."""
+    return _ready("pyspark", "pyspark", "pyspark")
+
+
+@functools.cache
 def wandb() -> Venv:
     """Weights & Biases' tracker."""
     return _ready("wandb", "wandb", "wandb")

@@ -18,6 +18,7 @@ import plot
 import printing
 import sampling
 import snapshots
+import spark
 import ssh
 import submit
 import timing
@@ -39,6 +40,7 @@ FIGURES = {
     "building": building.measure,
     "ssh": ssh.measure,
     "containers": containers.measure,
+    "spark": spark.measure,
     "sampling": sampling.measure,
 }
 
