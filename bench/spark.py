@@ -1,4 +1,4 @@
-"""PySpark through jig against bare `spark-submit` of the same engine: to the driver's first line, and the job itself."""
+"""PySpark through jig against bare `spark-submit` of the same engine: to the first line, and the job itself."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ def sparks(docker, spark_engine, java, tmp_path):
     mine = share / "proj"
     mine.mkdir(parents=True)
     subprocess.run(["cp", "-al", spark_engine.home, mine / "pyspark"], check=True)
-    shutil.copytree(java, mine / "java")  # what are links to settings elsewhere become files
+    # Links to settings elsewhere become files; some lead nowhere.
+    shutil.copytree(java, mine / "java", ignore_dangling_symlinks=True)
     docker.target(nativeSharedDirectory=f"{share}/", sparkSubmitLocation="/azureml-share/pyspark/bin/spark-submit")
     variables = {"JAVA_HOME": "/azureml-share/java", "JAVA_TOOL_OPTIONS": QUICK_JAVA}
     docker.runconfig("docker", Framework="PySpark", EnvironmentVariables=variables)

@@ -2,12 +2,12 @@
 
 import json
 import os
-import signal
 import sys
 import time
 
 RECORD = "spark.jsonl"
 EVERY_S = 1.0
+FIRST_S = 2.5  # Spark takes as long to start, and needs the cores for that
 TRIES = 16  # Spark takes the next port when somebody was faster
 LONGEST = 4 << 20
 
@@ -32,12 +32,11 @@ class Record:
 
 
 def leave_behind(port, record):
-    """A child that watches, and ends when this process does, whatever that becomes."""
+    """A child that watches this process, whatever that becomes; whoever ends the run's processes ends it too."""
     parent = os.getpid()
     if os.fork():
         return
     try:
-        _die_with(parent)
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
@@ -47,21 +46,11 @@ def leave_behind(port, record):
         os._exit(0)
 
 
-def _die_with(parent):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a run that is told to end shows how it ends
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(0)
-
-
 def _watch(port, record, parent):
+    time.sleep(FIRST_S)
     from http.client import HTTPConnection
 
     application, last = None, None
-    time.sleep(EVERY_S)
     while os.getppid() == parent:
         try:
             if application is None:
