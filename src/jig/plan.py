@@ -40,14 +40,16 @@ class Container(Value):
 
 
 class Spark(Value):
-    """What spark-submit is told. Braces hold what the machine knows; the values of `hidden` settings go another way."""
+    """What spark-submit is told: `words`, in which braces hold what the machine knows, `settings`, and `script`."""
 
     submit: str  # where the program is; `spark-submit`: looked for
     words: tuple[str, ...]
+    script: tuple[str, ...]
     master: str
     mode: str = "client"  # where the driver is: beside the run, or in the `cluster`
-    defaults: tuple[tuple[str, str], ...] = ()  # unless the engine's own settings have them
-    hidden: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()  # as the project has them
+    defaults: tuple[tuple[str, str], ...] = ()  # unless the engine's own settings have them; braces as in `words`
+    hidden: tuple[str, ...] = ()  # settings whose values go another way
     file: str = ""  # of the project, where the settings stand
 
 
@@ -118,8 +120,11 @@ class Plan(Value):
         if self.gpu is not None:
             data["gpu"] = self.gpu._asdict()
         if self.spark is not None:
-            lists = {"words": list(self.spark.words), "hidden": list(self.spark.hidden)}
-            data["spark"] = {**self.spark._asdict(), **lists, "defaults": dict(self.spark.defaults)}
+            data["spark"] = self.spark._asdict()
+            for name in ("words", "script", "hidden"):
+                data["spark"][name] = list(data["spark"][name])
+            for name in ("settings", "defaults"):
+                data["spark"][name] = dict(data["spark"][name])
         data["params"] = dict(self.params)
         if self.reproduces is not None:
             data["reproduces"] = {"run_id": self.reproduces.run_id, "rows": [list(row) for row in self.reproduces.rows]}
@@ -144,9 +149,12 @@ class Plan(Value):
         if data.get("gpu") is not None:
             data["gpu"] = Gpu(**data["gpu"])
         if data.get("spark") is not None:
-            spark = data["spark"]
-            lists = {name: tuple(spark[name]) for name in ("words", "hidden")}
-            data["spark"] = Spark(**{**spark, **lists, "defaults": tuple(spark["defaults"].items())})
+            spark = dict(data["spark"])
+            for name in ("words", "script", "hidden"):
+                spark[name] = tuple(spark[name])
+            for name in ("settings", "defaults"):
+                spark[name] = tuple(spark[name].items())
+            data["spark"] = Spark(**spark)
         data["params"] = tuple(data.get("params", {}).items())
         if data.get("reproduces") is not None:
             rows = tuple((what, then, now, verdict) for what, then, now, verdict in data["reproduces"]["rows"])

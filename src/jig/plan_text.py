@@ -46,7 +46,8 @@ SPARK_FILLED_IN = {
     "id": "the run's id",
     "work": "the folder that the script runs in",
 }
-BEFORE_MOUNT = " \\\n" + 23 * " " + "--mount "  # so that a long command can be read, and pasted all the same
+# So that a long command can be read, and pasted all the same.
+BEFORE_MOUNT, BEFORE_SETTING = (" \\\n" + 23 * " " + word for word in ("--mount ", "--conf "))
 
 
 def render(plan: Plan, files: list[list[Any]]) -> str:
@@ -98,7 +99,8 @@ def _spark(spark: Spark) -> Rows:
     import shlex
 
     words = [word if word.startswith("{") else shlex.quote(word) for word in spark.words]
-    rows: Rows = [("command", " ".join([spark.submit, *words]).replace(" --conf ", BEFORE_MOUNT[:-8] + "--conf "))]
+    settings = [f"{BEFORE_SETTING}{shlex.quote(f'{key}={value}')}" for key, value in spark.settings]
+    rows: Rows = [("command", " ".join([spark.submit, *words]) + "".join(settings) + " " + shlex.join(spark.script))]
     defaults = "  ".join(f"{key}={value}" for key, value in spark.defaults)
     text = " ".join([*spark.words, defaults])
     rows.append(("filled in there", ""))

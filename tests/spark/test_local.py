@@ -26,6 +26,7 @@ slow = spark.sparkContext.parallelize(range(40), 40).map(lambda n: time.sleep(0.
 jig.log(total=slow, partitions=spark.range(10).repartition(3).rdd.getNumPartitions())
 with open("outputs/total.txt", "w") as file:
     file.write(str(slow))
+print("third", sys.argv[3])
 print("hidden", [name for name in os.environ if "HIDDEN" in name], flush=True)
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
@@ -70,7 +71,7 @@ def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
     sparks.write("aml_config/spark_dependencies.yml", SETTINGS.format(settings=elsewhere, ivy=tmp_path / "ivy"))
     sparks.write("etl.py", ETL)
     go = tmp_path / "go"
-    client = spawn("submit", "-c", "spark", "etl.py", str(go), ",".join(SHOWN))
+    client = spawn("submit", "-c", "spark", "etl.py", str(go), ",".join(SHOWN), "{id} {work}")
     try:
         (folder,) = until(lambda: list((jig_home / "runs").glob("proj_*")))
         page = until(lambda: [line["ui"] for line in told(folder) if "ui" in line], 60)
@@ -86,6 +87,7 @@ def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
     assert f"spark.app.name etl.py ({folder.name})\n" in out
     assert "spark.sql.shuffle.partitions 3\n" in out
     assert "spark.x.secret.key hush:  =\\ ü\n" in out and "spark.x.token psst\n" in out
+    assert "third {id} {work}\n" in out, "what is the person's is nobody's to fill in"
     assert "resource True\n" in out and "hidden []\n" in out
     assert f"jig: Spark's page: http://127.0.0.1:{page[0]}\n" in out
     assert "Status: Completed\n" in out and "Metrics: total 780, partitions 3\n" in out

@@ -14,9 +14,9 @@ from jig.targets.spark import doubts, is_secret
 
 SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
 TICKET = Ticket("proj_1", 7, 1.5, "ada")
+RUN = ("spark.jig.run", "{id}")
 NAME = ("spark.app.name", "etl.py ({id})")
 QUIET = (("spark.ui.port", "{ui}"), ("spark.log.level", "WARN"))
-ID = ("--conf", "spark.jig.run={id}")
 
 
 @pytest.fixture
@@ -44,10 +44,11 @@ def test_on_this_machine(sparks):
     assert plan.argv == ("{python}", "etl.py", "in", "--conf", "out")
     assert plan.spark == Spark(
         submit="spark-submit",
-        words=("--master", "local[*]", "{defaults}", *ID, "etl.py", "in", "--conf", "out"),
+        words=("--master", "local[*]", "{defaults}"),
+        script=("etl.py", "in", "--conf", "out"),
         master="local[*]",
         mode="client",
-        defaults=(NAME, ("spark.driver.memory", "{memory}"), *QUIET),
+        defaults=(RUN, NAME, ("spark.driver.memory", "{memory}"), *QUIET),
         hidden=(),
         file="aml_config/spark_dependencies.yml",
     )
@@ -65,19 +66,18 @@ LEGACY = "cluster: True\nnative: True\naddress: head\nusername: ada\n"
 def test_the_command_line_for_yarn(sparks, compute, mode):
     plan = planned(sparks, compute, arguments=("hdfs:///in",))
     assert plan.spark is not None
-    assert plan.spark.words == (
-        *("--master", "yarn", "--deploy-mode", mode, "{defaults}", "{environment}", "{modules}"),
-        *(*ID, "etl.py", "hdfs:///in"),
-    )
+    words = ("--master", "yarn", "--deploy-mode", mode, "{defaults}", "{environment}", "{modules}")
+    assert plan.spark.words == words and plan.spark.script == ("etl.py", "hdfs:///in")
     own = (("spark.yarn.maxAppAttempts", "1"),) if mode == "cluster" else QUIET
-    assert plan.spark.defaults == (NAME, *own) and plan.spark.mode == mode
+    assert plan.spark.defaults == (RUN, NAME, *own) and plan.spark.mode == mode
 
 
 def test_a_standalone_cluster_here_and_by_ssh(sparks):
     words = ("--master", "spark://head:7077", "--deploy-mode", "client", "{defaults}", "{environment}", "{modules}")
     for login in ("", "address: head\nusername: ada\n"):
         spark = planned(sparks, f"type: cluster\nsparkMaster: spark://head:7077\n{login}").spark
-        assert spark is not None and spark.words == (*words, *ID, "etl.py") and spark.mode == "client"
+        assert spark is not None and spark.words == words and spark.mode == "client"
+        assert ("spark.driver.host", "{address}") in spark.defaults
 
 
 SETTINGS = """\
@@ -102,18 +102,22 @@ def test_settings_and_packages_are_passed_on_as_they_are_written(sparks):
         *("--master", "local[*]", "{defaults}"),
         *("--repositories", "https://one.example/maven,file://{work}/lib/maven"),
         *("--packages", "com.microsoft.sqlserver:mssql-jdbc:6.2.1.jre8"),
-        *("--conf", "spark.app.name=Mine", "--conf", "spark.yarn.maxAppAttempts=1"),
-        *("--conf", "spark.eventLog.enabled=true", "--conf", "spark.driver.memory=3g"),
-        *("--conf", "spark.executor.memory=1.5", *ID, "etl.py"),
     )
-    assert spark.defaults == QUIET  # what the project says, jig does not
+    assert dict(spark.settings) == {
+        "spark.app.name": "Mine",
+        "spark.yarn.maxAppAttempts": "1",
+        "spark.eventLog.enabled": "true",
+        "spark.driver.memory": "3g",
+        "spark.executor.memory": "1.5",
+    }
+    assert spark.defaults == (RUN, *QUIET)  # what the project says, jig does not
 
 
 def test_what_the_project_says_of_the_master_wins(sparks):
     said = "configuration: {spark.master: 'local[2]', spark.jars.packages: 'a:b:1'}\n"
     spark = planned(sparks, "type: local\n", said).spark
     assert spark is not None and spark.master == "local[2]"
-    assert spark.words == ("--master", "local[2]", "{defaults}", "--packages", "a:b:1", *ID, "etl.py")
+    assert spark.words == ("--master", "local[2]", "{defaults}", "--packages", "a:b:1") and spark.settings == ()
     spark = planned(sparks, YARN, "configuration: {spark.submit.deployMode: client}\n").spark
     assert spark is not None and spark.words[:4] == ("--master", "yarn", "--deploy-mode", "client")
 

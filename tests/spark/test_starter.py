@@ -139,9 +139,8 @@ def test_a_java_without_the_module_that_spark_asks_for(bare, monkeypatch):
 
 def test_words_are_filled_in():
     known = {"defaults": ["--conf", "a=b"], "modules": [], "id": "r_1", "work": "/w"}
-    given = ["--master", "x", "{defaults}", "{modules}", "spark.jig.run={id}", "file://{work}/m", "{theirs}", "{id}.py"]
-    filled = ["--master", "x", "--conf", "a=b", "spark.jig.run=r_1", "file:///w/m", "{theirs}", "r_1.py"]
-    assert words.fill(given, known) == filled
+    given = ["--master", "x", "{defaults}", "{modules}", "file://{work}/m", "{theirs}"]
+    assert words.fill(given, known) == ["--master", "x", "--conf", "a=b", "file:///w/m", "{theirs}"]
 
 
 def test_memory_is_half_of_what_there_is(tmp_path):
@@ -267,10 +266,10 @@ def test_modules_beside_the_script(tmp_path, monkeypatch):
     monkeypatch.setenv("JIG_RUN_DIR", str(tmp_path))
     (tmp_path / "code/lib").mkdir(parents=True)
     (tmp_path / "code/etl.py").write_text("")
-    assert ship.modules(["--conf", "a.py=b", "code/etl.py", "x.py"]) == []
+    assert ship.modules("code/etl.py") == []
     for name in ("code/lib/__init__.py", "code/lib/a.py", "code/b.py", "above.py", "code/c.txt"):
         (tmp_path / name).write_text("")
-    option, place = ship.modules(["code/etl.py"])
+    option, place = ship.modules("code/etl.py")
     assert option == "--py-files" and sorted(zipfile.ZipFile(place).namelist()) == [
         "b.py",
         "lib/__init__.py",

@@ -1,11 +1,8 @@
 """A script under spark-submit: the words that start it, and what its end means."""
 
 import os
-import sys
 
 from jig.runner.quick_json import dumps, loads
-
-assert sys.platform != "win32"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +24,7 @@ ENDS = (
         "ask who looks after the cluster; its page tells when",
     ),
     (b"Application has been killed", "application-killed", "the cluster ended the Spark application", ""),
-    (b"killed by user", "application-killed", "somebody killed the Spark application on the cluster", ""),
+    (b"final status: KILLED", "application-killed", "the Spark application was killed on the cluster", ""),
     (
         b"All masters are unresponsive",
         "cluster-gone",
@@ -84,9 +81,12 @@ def end(plan: "Dict[str, Any]", code: int, folder: str, log: str) -> "Dict[str, 
         refused = _refusal(folder)
         if refused:
             return refused
-    with open(log, "rb") as file:
-        file.seek(max(0, os.path.getsize(log) - TAIL_BYTES))
-        tail = file.read()
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, os.path.getsize(log) - TAIL_BYTES))
+            tail = file.read()
+    except FileNotFoundError:  # the script removed its own run folder
+        return {}
     for mark, reason, detail, hint in ENDS:
         if mark in tail:
             return {"reason": reason, "detail": detail, "hint": hint} if hint else {"reason": reason, "detail": detail}

@@ -26,34 +26,28 @@ def plan(given: Given) -> Plan:
 
 def of(spec: RunSpec) -> Spark:
     """What spark-submit is told. Braces hold what the machine knows."""
-    target, settings = spec.target, spec.spark or SparkSpec("")
-    said = dict(settings.configuration)
+    target, given = spec.target, spec.spark or SparkSpec("")
+    said = dict(given.configuration)
     master, mode = _master(target, said), _mode(target, said)
-    shown = [(key, value) for key, value in settings.configuration if not is_secret(key)]
-    words: list[str] = ["--master", master]
-    if not is_local(master):
-        words += ["--deploy-mode", mode]
-    words += ["{defaults}"]
-    if not is_local(master):
-        words += ["{environment}", "{modules}"]
-    packages = [":".join(package) for package in settings.packages if package.group != DEAD_GROUP]
+    words = ["--master", master]
+    words += ["{defaults}"] if is_local(master) else ["--deploy-mode", mode, "{defaults}", "{environment}", "{modules}"]
+    packages = [":".join(package) for package in given.packages if package.group != DEAD_GROUP]
     packages += [said[PACKAGES]] if said.get(PACKAGES) else []
-    if packages and settings.repositories:
-        words += ["--repositories", ",".join(map(_repository, settings.repositories))]
+    if packages and given.repositories:
+        words += ["--repositories", ",".join(map(_repository, given.repositories))]
     if packages:
         words += ["--packages", ",".join(packages)]
-    for key, value in shown:
-        if key not in (MASTER, MODE, PACKAGES):
-            words += ["--conf", f"{key}={value}"]
-    words += ["--conf", "spark.jig.run={id}"]
+    spoken = (MASTER, MODE, PACKAGES)  # of these by words of their own
     return Spark(
         submit=target.spark_submit_location,
-        words=(*words, *spec.words),
+        words=tuple(words),
+        script=spec.words,
         master=master,
-        mode=mode if not is_local(master) else "client",
+        mode="client" if is_local(master) else mode,
+        settings=tuple((key, value) for key, value in said.items() if key not in spoken and not is_secret(key)),
         defaults=tuple((key, value) for key, value in _defaults(spec, master, mode) if key not in said),
-        hidden=tuple(sorted({key for key in said if is_secret(key)} | {key for key, _ in settings.client_settings})),
-        file=settings.file,
+        hidden=tuple(sorted({*filter(is_secret, said), *(key for key, _ in given.client_settings)})),
+        file=given.file,
     )
 
 
@@ -110,7 +104,7 @@ def _mode(target: ComputeTarget, said: dict[str, str]) -> str:
 
 def _defaults(spec: RunSpec, master: str, mode: str) -> list[tuple[str, str]]:
     """What suits the machine, where neither the project nor the engine's own settings say anything."""
-    chosen = [("spark.app.name", f"{spec.script} ({{id}})")]
+    chosen = [("spark.jig.run", "{id}"), ("spark.app.name", f"{spec.script} ({{id}})")]
     if is_local(master):
         chosen.append(("spark.driver.memory", "{memory}"))
     if spec.target.in_container:

@@ -40,7 +40,7 @@ def main(given):
 
 def prepare(orders, hidden, record):
     """The command, the port of the engine's page, and what a person should know."""
-    on_cluster = not orders["master"].startswith("local")
+    on_cluster = orders["master"].partition("[")[0] != "local"
     engine = engines.find(orders["submit"], on_cluster, orders["files"])
     java, number, note = engines.java(engine.version)
     address = check_master(orders["master"], orders["files"])
@@ -61,8 +61,11 @@ def prepare(orders, hidden, record):
             known["defaults"] += ["--conf", "%s=%s" % (key, words.fill_word(value, known))]
     if on_cluster:
         known["environment"] = ship.environment(orders, engine.version, record)
-        known["modules"] = ship.modules(orders["words"])
+        known["modules"] = ship.modules(orders["script"][0])
     argv = [engine.submit] + words.fill(orders["words"], known)
+    for key, value in orders["settings"].items():
+        argv += ["--conf", "%s=%s" % (key, value)]
+    argv += orders["script"]
     if hidden:
         argv[1:1] = ["--properties-file", words.nameless(words.properties(hidden, settings))]
     os.environ["JAVA_HOME"] = engines.startable(java, os.environ["JIG_RUN_DIR"])

@@ -82,17 +82,10 @@ def _environments():
 
 
 def _machines():
-    folders = [os.environ.get("SPARK_HOME", "")] + list(PLACES)
-    for folder in folders[:1]:
-        if folder and os.path.isfile(os.path.join(folder, "bin", USUAL)):
-            return os.path.join(folder, "bin", USUAL)
-    found = shutil.which(USUAL)
-    if found:
-        return found
-    for folder in folders[1:]:
-        if os.path.isfile(os.path.join(folder, "bin", USUAL)):
-            return os.path.join(folder, "bin", USUAL)
-    return ""
+    own = [os.environ["SPARK_HOME"]] if os.environ.get("SPARK_HOME") else []
+    usual = [os.path.join(folder, "bin", USUAL) for folder in PLACES]
+    places = [os.path.join(folder, "bin", USUAL) for folder in own] + [shutil.which(USUAL) or ""] + usual
+    return next((place for place in places if os.path.isfile(place)), "")
 
 
 def _engine(submit):

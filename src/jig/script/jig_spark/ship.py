@@ -109,18 +109,17 @@ def _add_base(archive):
         archive.add(os.path.realpath(library), "base/lib/" + os.path.basename(library))
 
 
-def modules(words):
+def modules(script):
     """The words by which executors can import what lies beside the script; none where it stands alone."""
     import zipfile
 
-    script = next((word for word in words if word.endswith(".py") and os.path.isfile(word)), "")
     folder = os.path.dirname(os.path.abspath(script))
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name.isidentifier() and name not in ("outputs", "aml_config"))
         found += [os.path.join(parent, name) for name in sorted(names) if name.endswith(".py")]
     found = [place for place in found if place != os.path.abspath(script)]
-    if not script or not found:
+    if not found:
         return []
     place = os.path.join(os.environ["JIG_RUN_DIR"], "modules.zip")
     with zipfile.ZipFile(place, "w") as archive:
