@@ -32,6 +32,8 @@ SOURCE = Path(jig.cli.__file__).parents[2]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background ignores Ctrl-C for them, and for every program they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the same, by nohup
 
 
 @pytest.fixture(autouse=True)
