@@ -87,7 +87,7 @@ def _conda(world: World, channel) -> None:
 
 
 KINDS = {"conda": _conda, "user": _user, "uv": _uv}
-MACHINES = ("local", "localdocker", "remote", "remotedocker")
+MACHINES = ("cluster", "local", "localdocker", "remote", "remotedocker")
 BASE = "jig-test/python:1"
 
 
@@ -123,7 +123,7 @@ def world(request, project, tmp_path, channel, monkeypatch):
     kind, machine = request.param
     for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
         monkeypatch.delenv(name)
-    find = _there if machine.startswith("remote") else _here
+    find = _here if machine.startswith("local") else _there
     address, home, folder, engine = find(machine, project, request)
     make_wheel(tmp_path / "wheels", "alpha", "1.0")
     with ExitStack() as ends:
@@ -133,7 +133,7 @@ def world(request, project, tmp_path, channel, monkeypatch):
         world.channel = served
         KINDS[kind](world, served.url)
         yield world
-    if engine is not None and not machine.startswith("remote"):
+    if engine is not None and machine.startswith("local"):
         image_store.clean(Home(folder), 0.0)
 
 
