@@ -12,7 +12,7 @@ $(VENV)/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("jig needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install --compile --editable .
+	@$(PIP) install --compile --editable '.[app]'
 	@touch $@
 
 $(VENV)/dev: $(VENV)/ready

@@ -15,7 +15,7 @@ MODULES = sorted(path for path in SOURCE.rglob("*.py") if "templates/" not in st
 
 # From the top down: a module may import from its own layer and from those below it, never from above.
 LAYERS = [
-    ("cli", "__main__", "sweep.__main__", "sweep.driver", "sweep.report", "sweep.watch"),
+    ("cli", "workbench", "__main__", "sweep.__main__", "sweep.driver", "sweep.report", "sweep.watch"),
     ("sweep", "reproduce", "restore", "views", "assets", "export"),
     ("submit", "frozen", "handover", "store.queries"),
     ("follow", "store"),

@@ -38,11 +38,12 @@ SHORT = {
     "shell": ("experiment", "shell"),
     "gpu": ("computetarget", "gpu"),
     "doctor": ("computetarget", "doctor"),
+    "workbench": ("project", "workbench"),
 }
 # What `jig --help` shows, by what people do.
 SECTIONS = (
     ("Run", ("submit", "cancel", "sweep", "experiment")),
-    ("Look", ("status", "logs", "shell", "history", "asset", "gpu", "doctor")),
+    ("Look", ("workbench", "status", "logs", "shell", "history", "asset", "gpu", "doctor")),
     ("Set up", ("project", "computetarget", "runconfiguration", "environment", "completion")),
 )
 INTERRUPTED = 130

@@ -6,6 +6,7 @@ import os
 
 from jig.cli.grammar import Command, Group, Option
 from jig.cli.options import FOR_PROGRAMS, RUN_WORD
+from jig.cli.workbench import COMMAND as WORKBENCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ GROUP = Group(
             (RUN_WORD,),
             ("jig project restore --run-id ID", "jig project restore -r ID --path ../then"),
         ),
+        WORKBENCH,
         Group("sample", "Samples to start from.", (Command("list", "List the samples.", samples, listing=True),)),
     ),
 )

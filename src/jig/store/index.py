@@ -312,6 +312,16 @@ class Index:
         query = f"SELECT run_id, name FROM runs WHERE {going} ORDER BY run_number DESC"
         return tuple(run_id for run_id, found in self.db.execute(query, FINAL) if project in (None, found))
 
+    def going(self) -> dict[str, str]:
+        """Id and folder of every run that is looked at again at each refresh."""
+        found = self.db.execute("SELECT run_id, folder FROM runs WHERE final=0 AND nested=0")
+        return {run_id: os.fsdecode(folder) for run_id, folder in found}
+
+    def version(self) -> int:
+        """A number that is another one after somebody else has written to the index."""
+        number: int = self.db.execute("PRAGMA data_version").fetchone()[0]
+        return number
+
     def folders(self) -> Iterator[str]:
         """The folder of every run."""
         return (os.fsdecode(row[0]) for row in self.db.execute("SELECT folder FROM runs WHERE nested=0"))

@@ -1,0 +1,52 @@
+"""What the Workbench remembers between starts: `workbench.json` in the jig home."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+
+from jig.errors import JigError
+from jig.runner.folder import make_private
+from jig.values import Value
+
+NAME = "workbench.json"
+
+
+class Kept(Value):
+    """The recent projects, newest first; dark or light (None: as the system has it); the port; what cookies hold."""
+
+    recent: tuple[str, ...] = ()
+    dark: bool | None = None
+    port: int = 0
+    key: str = ""
+
+
+def read(home: str) -> Kept:
+    """What was kept; a file that is missing or makes no sense is as good as none."""
+    try:
+        with open(os.path.join(home, NAME), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        found = {}
+    found = found if isinstance(found, dict) else {}
+    recent, dark, port, key = (found.get(name) for name in Kept._fields)
+    return Kept(
+        tuple(root for root in recent if isinstance(root, str)) if isinstance(recent, list) else (),
+        dark if isinstance(dark, bool) else None,
+        port if isinstance(port, int) and 0 < port < 65536 else 0,
+        key if isinstance(key, str) and len(key) >= 32 else secrets.token_urlsafe(32),
+    )
+
+
+def write(home: str, kept: Kept) -> None:
+    """Write it aside, for this user's eyes only, and rename it into place."""
+    place = os.path.join(home, NAME)
+    aside = f"{place}.{os.getpid()}"
+    try:
+        make_private(home)
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(kept._asdict(), file, indent=1)
+        os.replace(aside, place)
+    except OSError as error:
+        raise JigError(f"{place} could not be written: {error.strerror}", "make room, or set JIG_HOME") from error

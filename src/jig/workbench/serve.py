@@ -1,0 +1,139 @@
+"""The server: one process on the loopback, one token per start."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import secrets
+import socket
+import sys
+
+from jig.errors import JigError
+from jig.workbench.words import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jig.workbench.guard import Guard
+    from jig.workbench.session import Session
+
+LOOPBACK = "127.0.0.1"
+
+
+def start(folder: str | None, host: str = LOOPBACK, port: int | None = None, open_browser: bool = True) -> int:
+    """Serve until Ctrl-C. Without a port the one of last time is taken, if it is free, so that open pages go on."""
+    _settle(os.environ)
+    import nicegui
+    import uvicorn
+
+    from jig.workbench.session import Session
+
+    session = Session(folder)
+    listener = _listen(host, port, session.kept.port)
+    port = listener.getsockname()[1]
+    session.keep(session.kept._replace(port=port))
+    token = secrets.token_urlsafe(24)
+    app = _app(session, host, port, token)
+    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, ws="websockets-sansio")
+    url = f"http://{_written(host)}:{port}/?token={token}"
+    nicegui.app.on_startup(lambda: _tell(session, url, open_browser))
+    try:
+        uvicorn.Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # how it is meant to end
+    finally:
+        session.close()
+    return 0
+
+
+def _tell(session: Session, url: str, open_browser: bool) -> None:
+    """Say where it is, once Ctrl-C ends it in order."""
+    print(say("serve.open", url=url), flush=True)
+    print(say("serve.stop"), file=sys.stderr, flush=True)
+    if open_browser:
+        from jig.workbench.browser import show
+
+        show(session.home.path, url)
+
+
+def _settle(environ: os._Environ[str]) -> None:
+    """The framework reads these when it is imported: no folder of its own in the current one, no matplotlib."""
+    from jig.runner.folder import default_home
+
+    environ["NICEGUI_STORAGE_PATH"] = os.path.join(default_home(), "cache", "workbench")
+    environ["MATPLOTLIB"] = "false"
+    for name in ("NICEGUI_REDIS_URL", "NICEGUI_HOST", "NICEGUI_PORT", "NICEGUI_PROTOCOL", "NICEGUI_SCREEN_TEST_PORT"):
+        environ.pop(name, None)
+
+
+def _listen(host: str, port: int | None, usual: int) -> socket.socket:
+    """A socket that listens: on this port, or on the usual one if it is free, else on any."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in (port,) if port is not None else (usual, 0):
+        try:
+            return socket.create_server((host, number), family=family, backlog=128)
+        except (OSError, OverflowError) as error:
+            failure = error
+    raise JigError(
+        f"the Workbench cannot listen on {_written(host)}:{port or 'any port'}: {failure}",
+        "leave --port out, and a free one is taken" if port is not None else "",
+    ) from failure
+
+
+def _app(session: Session, host: str, port: int, token: str) -> Guard:
+    """The framework with our pages, behind the guard."""
+    from fastapi import FastAPI
+    from nicegui import app, ui
+
+    from jig.workbench import frame, pages
+    from jig.workbench.guard import Guard
+
+    logging.getLogger("nicegui").setLevel(logging.ERROR)  # an address that is not there is no news
+    outer = FastAPI(openapi_url=None)  # no description of it for anybody
+    app.add_static_files("/static", os.path.join(os.path.dirname(os.path.abspath(__file__)), "static"), max_cache_age=0)
+    frame.dress(app)
+    pages.register(session)
+    ui.run_with(
+        outer,
+        title=say("app.title"),
+        favicon=frame.ICON,
+        dark=session.kept.dark,
+        tailwind=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=30.0,
+        show_welcome_message=False,
+    )
+    app.on_startup(session.live.watch)
+    return Guard(outer, set(_addresses(host, port)), token, session.kept.key, f"jig-workbench-{port}")
+
+
+def _addresses(host: str, port: int) -> Iterator[str]:
+    """What `Host` may be. Where every interface is listened on: the addresses of this machine, by number and name."""
+    names = {host, LOOPBACK, "localhost", "::1"}
+    if not _is_loopback(host) and ipaddress.ip_address(host).is_unspecified:
+        own = socket.gethostname()
+        names |= {own, socket.getfqdn(), *_numbers(own)}
+    for name in names:
+        yield f"{_written(name)}:{port}"
+        if port == 80:
+            yield _written(name)
+
+
+def _numbers(name: str) -> Iterator[str]:
+    try:
+        yield from (str(found[4][0]) for found in socket.getaddrinfo(name, None))
+    except OSError:
+        return
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True  # a name is itself what `Host` has to be
+
+
+def _written(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,97 @@
+"""What the pages share: the open project, those opened before, the record, and the one gate to files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from jig.errors import UsageError
+from jig.project import Project
+from jig.runner.folder import Home, default_home
+from jig.store.queries import Store
+from jig.workbench import remembered
+from jig.workbench.live import Live
+
+Answer = TypeVar("Answer")
+RECENT = 12
+
+
+class Session:
+    """One person at one server: every open page sees the same project."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        """With a folder, its project is open from the start: UsageError when it is none."""
+        self.home = Home(default_home())
+        self.kept = remembered.read(self.home.path)
+        self.project: Project | None = None
+        self.start_folder = os.getcwd()
+        # SQLite wants each connection in the thread that made it, and the pages must not wait for a disk.
+        self._thread = ThreadPoolExecutor(1, "record")
+        self._store: Store | None = None
+        self.live = Live(self)
+        if folder is not None:
+            self.open(folder)
+
+    def open(self, folder: str) -> Project:
+        """Open the project of this folder, for every page; UsageError when it has none."""
+        if not folder.strip():
+            raise UsageError("no folder was named", "give the path of a project's folder")
+        project = Project.find(os.path.expanduser(folder.strip()))
+        self.project = project
+        recent = [project.root, *(root for root in self.kept.recent if root != project.root)]
+        self.keep(self.kept._replace(recent=tuple(recent[:RECENT])))
+        self.live.project_changed()
+        return project
+
+    def forget(self, root: str) -> None:
+        """Take a folder off the list of recent ones."""
+        self.keep(self.kept._replace(recent=tuple(one for one in self.kept.recent if one != root)))
+
+    def keep(self, kept: remembered.Kept) -> None:
+        """Remember this for the next start."""
+        self.kept = kept
+        remembered.write(self.home.path, kept)
+
+    def here(self) -> Project:
+        """The open project; UsageError when there is none."""
+        if self.project is None:
+            raise UsageError("no project is open", "open one, or create one, on the page Projects")
+        return self.project
+
+    async def read(self, question: Callable[[Store], Answer]) -> Answer:
+        """Ask the record, in the one thread that may: `await session.read(lambda store: store.list(name, 50))`."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, question)
+
+    def _ask(self, question: Callable[[Store], Answer]) -> Answer:
+        if self._store is None:
+            self._store = Store()
+        return question(self._store)
+
+    async def work(self, call: Callable[[], Answer]) -> Answer:
+        """Do something that takes its time (a submit, a machine) without holding up the pages."""
+        return await asyncio.to_thread(call)
+
+    def file(self, path: str) -> str:
+        """The real path of a file of the open project."""
+        return within(self.here().root, path)
+
+    def close(self) -> None:
+        """Let go of the record."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def within(root: str, path: str) -> str:
+    """The real path of something at or below `root`, relative to it or absolute; UsageError for anything outside.
+
+    All that pages read and write goes through here. Links are followed first, so one that leads out is outside.
+    """
+    top = os.path.realpath(root)
+    if "\0" in path:
+        raise UsageError("a name with a zero byte in it is no file")
+    place = os.path.realpath(os.path.join(top, path))
+    if place != top and not place.startswith(os.path.join(top, "")):
+        raise UsageError(f"{path!r} is outside of {top}", "only files of the project and of its runs are shown")
+    return place

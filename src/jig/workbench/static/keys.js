@@ -1,0 +1,16 @@
+// Clicks the element whose data-key is what was typed: one key, or two within a second. Not where text is typed.
+(() => {
+  let first = "", until = 0;
+  const typing = (e) => e.closest?.("input, textarea, select, [contenteditable=''], [contenteditable=true], .xterm, .cm-editor");
+  const find = (key) => [...document.querySelectorAll("[data-key]")].find((e) => e.dataset.key === key);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target)) return;
+    if (document.querySelector(".q-dialog") || event.key.length !== 1) return;
+    const two = Date.now() < until ? `${first} ${event.key}` : "";
+    const found = (two && find(two)) || find(event.key);
+    [first, until] = found ? ["", 0] : [event.key, Date.now() + 1000];
+    if (!found) return;
+    event.preventDefault();
+    found.click();
+  });
+})();
