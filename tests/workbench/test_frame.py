@@ -31,6 +31,7 @@ def test_dark_is_remembered(serve, browse, project):
     page.reload()
     ready(page)
     assert 'content="dark"' in page.content()
+    page.context.close()
     server.end()
     page = browse(serve(project.path))
     expect(page.locator("body")).to_have_class("desktop no-touch body--dark")
@@ -46,6 +47,20 @@ def test_a_screen_reader_finds_its_way(page):
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     unnamed = "e => !(e.ariaLabel || e.innerText.trim() || e.labels?.length)"
     assert page.eval_on_selector_all("button, a, input", f"all => all.filter({unnamed}).map(e => e.outerHTML)") == []
+
+
+def test_after_a_restart_the_page_goes_on(serve, browse, project):
+    first = serve(project.path)
+    page = browse(first)
+    page.evaluate("window.before = true")
+    first.end()
+    second = serve(project.path)
+    assert second.port == first.port
+    page.wait_for_function("window.before === undefined")
+    ready(page)
+    expect(page.locator(".jig-project")).to_have_text("proj")
+    page.context.close()
+    browse.complaints.clear()  # the browser says that it could not connect for a while
 
 
 def test_it_fits_on_a_small_screen(page):

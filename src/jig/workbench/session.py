@@ -79,8 +79,12 @@ class Session:
         return within(self.here().root, path)
 
     def close(self) -> None:
-        """Let go of the record."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Let go of the record, in its thread."""
+        self._thread.submit(self._let_go)
+        self._thread.shutdown()
+
+    def _let_go(self) -> None:
+        self._store = None
 
 
 def within(root: str, path: str) -> str:
