@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.cli.attached import login_of, report
+from jig.cli.attached import judged, login_of
 from jig.cli.grammar import Argument, Option
+from jig.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.cli.grammar import Args
+    from jig.doctor import Finding
     from jig.machines.address import Address
     from jig.machines.attach import Person
     from jig.project import ComputeTarget, Project
@@ -49,23 +51,52 @@ OPTIONS = (
 )
 
 
+class Attached(Value):
+    """What an attach did: the target, the files that are new (none when it was attached before), what was found."""
+
+    target: ComputeTarget
+    written: tuple[str, ...]
+    found: list[Finding]
+    wants_gpu: bool
+
+
 def attach(args: Args) -> int:
     """Contact a machine, pin its host key, set up the login, and write its two files. Here there is only Docker."""
+    from jig.cli import doctor
+    from jig.doctor import gpu_run_works, run_starts
+
+    if _kind(args) == "cluster" and args.required("address").startswith("spark://"):
+        from jig.cli import spark
+
+        return spark.attach_here(args, _project(args))
+    done = carry_out(args, _person())
+    for path in done.written:
+        print(f"wrote {os.path.relpath(path)}")
+    if not done.written:
+        print(f"attached {done.target.name} again; its files are as they were")
+    doctor.report(done.found, done.wants_gpu)
+    if done.target.address is None:
+        if not (gpu_run_works if done.wants_gpu else run_starts)(done.found):
+            print(f"once that is mended:  jig computetarget check {done.target.name}")
+    elif done.written and done.target.in_container:
+        said = "says `Framework: PySpark`, as it always did: for a Python script, write Python there"
+        print(f"{done.target.name}.runconfig {said}")
+    return 0
+
+
+def carry_out(args: Args, person: Person) -> Attached:
+    """Attach what the words ask for, with this person to ask; all or nothing."""
     from jig.cli import container
     from jig.machines.address import Address
     from jig.machines.attach import Wish
     from jig.machines.attach import attach as set_up
-    from jig.project import ComputeTarget, Project, new_target_files, write_target
+    from jig.project import ComputeTarget, new_target_files, write_target
 
-    project = Project.find(os.path.abspath(args.text("project") or os.curdir))
+    project = _project(args)
     kind = _kind(args) or "remotedocker"
     image = container.image(args, kind)
     if kind == "localdocker":
-        return container.attach_here(args, project, image)
-    if kind == "cluster" and args.required("address").startswith("spark://"):
-        from jig.cli import spark
-
-        return spark.attach_here(args, project)
+        return Attached(*container.attach_here(args, project, image))
     name, address, user = args.required("name"), args.required("address"), args.required("username")
     login = Address.parse(user, address)
     known = name in project.target_names()
@@ -97,15 +128,14 @@ def attach(args: Args) -> int:
         if not known:
             written.extend(write_target(project, target))
 
-    facts = set_up(wish, _person(), write)
-    for path in written:
-        print(f"wrote {os.path.relpath(path)}")
-    if known:
-        print(f"attached {name} again; its files are as they were")
-    report(facts, target)
-    if written and target.in_container:
-        print(f"{name}.runconfig says `Framework: PySpark`, as it always did: for a Python script, write Python there")
-    return 0
+    facts = set_up(wish, person, write)
+    return Attached(target, tuple(written), *judged(facts, target))
+
+
+def _project(args: Args) -> Project:
+    from jig.project import Project
+
+    return Project.find(os.path.abspath(args.text("project") or os.curdir))
 
 
 def _master(args: Args, kind: str) -> str | None:

@@ -9,9 +9,11 @@ from jig.cli.grammar import Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from jig.cli.grammar import Args
+    from jig.doctor import Finding
     from jig.machines.address import Address
     from jig.machines.ssh import SshMachine
     from jig.project import ComputeTarget, Project
@@ -21,14 +23,13 @@ REMOVE_KEY = Option(
 )
 
 
-def report(facts: dict[str, Any], target: ComputeTarget) -> None:
-    """Tell what was found on a machine, if anything was looked for."""
+def judged(facts: dict[str, Any], target: ComputeTarget) -> tuple[list[Finding], bool]:
+    """What was found on a machine, none if nothing was looked for; and whether its runs want a GPU."""
     from jig.cli import doctor
     from jig.doctor import findings
 
-    if facts:
-        subject = doctor.Preflight(None, None, target).subject
-        doctor.report(findings(facts, subject), subject.wants_gpu)
+    subject = doctor.Preflight(None, None, target).subject
+    return (findings(facts, subject) if facts else []), subject.wants_gpu
 
 
 def login_of(target: ComputeTarget) -> Address | None:
@@ -97,17 +98,23 @@ def tell_unused_password(target: ComputeTarget) -> None:
 def detach(args: Args) -> int:
     """Forget a machine: the key and host key kept for it here, and its two files."""
     project, target = _target(args)
+    for path in forget(project, target, args.flag("remove_key"), print):
+        print(f"deleted {os.path.relpath(path)}")
+    return 0
+
+
+def forget(project: Project, target: ComputeTarget, remove_key: bool, say: Callable[[str], None]) -> Iterator[str]:
+    """Forget a target's machine and delete its two files: each as it is deleted. What else there is to tell is said."""
     if target.address is not None:
-        _forget(project, target, args.flag("remove_key"))
+        _forget(project, target, remove_key, say)
     for suffix in (".runconfig", ".compute"):  # in this order: what names the machine goes last
         path = os.path.join(project.root, "aml_config", target.name + suffix)
         if os.path.exists(path):
             os.unlink(path)
-            print(f"deleted {os.path.relpath(path)}")
-    return 0
+            yield path
 
 
-def _forget(project: Project, target: ComputeTarget, remove_key: bool) -> None:
+def _forget(project: Project, target: ComputeTarget, remove_key: bool, say: Callable[[str], None]) -> None:
     """Forget the login, unless another target uses it."""
     import shutil
 
@@ -125,19 +132,19 @@ def _forget(project: Project, target: ComputeTarget, remove_key: bool) -> None:
                 f"{', '.join(sharing)} logs in with the key of {machine.address} too",
                 f"detach that first:  jig computetarget detach {sharing[0]}",
             )
-        _remove_key(machine, public)
+        _remove_key(machine, public, say)
     if sharing:
-        print(f"the key of {machine.address} stays: {', '.join(sharing)} uses it")
+        say(f"the key of {machine.address} stays: {', '.join(sharing)} uses it")
     elif os.path.isdir(machine.folder):
-        _tell_of_unfinished(machine)
+        _tell_of_unfinished(machine, say)
         machine.hang_up()
         shutil.rmtree(machine.folder)
-        print(f"{machine.address} is forgotten here, for every project; runs that were brought home stay in the record")
+        say(f"{machine.address} is forgotten here, for every project; runs that were brought home stay in the record")
         if public and not remove_key:
-            print(left_behind(machine, public))
+            say(left_behind(machine, public))
 
 
-def _tell_of_unfinished(machine: SshMachine) -> None:
+def _tell_of_unfinished(machine: SshMachine, say: Callable[[str], None]) -> None:
     from jig.machines.mirror import is_final
     from jig.runner.folder import RunFolder
 
@@ -145,7 +152,7 @@ def _tell_of_unfinished(machine: SshMachine) -> None:
     names = sorted(os.listdir(copies)) if os.path.isdir(copies) else []
     going = [name for name in names if not is_final(RunFolder(os.path.join(copies, name)))]
     if going:
-        print(f"not ended when it was seen last, and out of reach until you attach it again: {', '.join(going)}")
+        say(f"not ended when it was seen last, and out of reach until you attach it again: {', '.join(going)}")
 
 
 def _public_key(machine: SshMachine) -> str:
@@ -157,17 +164,17 @@ def _public_key(machine: SshMachine) -> str:
         return ""
 
 
-def _remove_key(machine: SshMachine, public: str) -> None:
+def _remove_key(machine: SshMachine, public: str, say: Callable[[str], None]) -> None:
     """Take our key's line out of authorized_keys there; when that fails nothing is detached."""
     from jig.machines.authorized_keys import take_out, usual
 
     if not public:
-        print(f"jig made no key for {machine.address}: there is no line to remove")
+        say(f"jig made no key for {machine.address}: there is no line to remove")
         return
     failure = take_out(machine, usual(machine), (public,))
     if failure is not None:
         failure.hint = "try again when it can be reached; without --remove-key it is forgotten here alone"
         raise failure
-    print(
+    say(
         f"removed the line of jig's key from ~/.ssh/authorized_keys of {machine.address.user} on {machine.address.host}"
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.cli.grammar import Args
+    from jig.doctor import Finding
     from jig.project import ComputeTarget, Project, RunConfig
 
 OVER_SSH = {
@@ -44,10 +43,11 @@ def question(target: ComputeTarget, config: RunConfig | None = None) -> dict[str
     return asked if target.managed else asked | {"python": target.python_location}
 
 
-def attach_here(args: Args, project: Project, image: str | None) -> int:
-    """Write the two files of a container target on this machine, and tell how its Docker is."""
+def attach_here(
+    args: Args, project: Project, image: str | None
+) -> tuple[ComputeTarget, tuple[str, ...], list[Finding], bool]:
+    """Write the two files of a container target on this machine; and how its Docker is."""
     from jig.cli import doctor
-    from jig.doctor import gpu_run_works, run_starts
     from jig.errors import UsageError
     from jig.machines import local
     from jig.project import ComputeTarget, write_target
@@ -61,11 +61,6 @@ def attach_here(args: Args, project: Project, image: str | None) -> int:
         args.required("name"), "localdocker",
         base_docker_image=image, nvidia_docker=args.flag("gpu"), jig_home=args.text("home"),
     )  # fmt: skip
-    for path in write_target(project, target):
-        print(f"wrote {os.path.relpath(path)}")
+    written = write_target(project, target)
     preflight = doctor.Preflight(None, None, target)
-    found, wants_gpu = preflight.findings(local.machine(target)), preflight.subject.wants_gpu
-    doctor.report(found, wants_gpu)
-    if not (gpu_run_works if wants_gpu else run_starts)(found):
-        print(f"once that is mended:  jig computetarget check {target.name}")
-    return 0
+    return target, written, preflight.findings(local.machine(target)), preflight.subject.wants_gpu
