@@ -23,6 +23,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 SIZE = {"width": 1280, "height": 720}
 LINE = "jig Workbench: "
+NETWORK = "ERR_NETWORK_CHANGED"
 
 
 class Server:
@@ -100,7 +101,11 @@ def browse(chromium):
         page.on("console", lambda m: found.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: found.append(f"script: {error}"))
         page.on("request", lambda request: found.extend(_elsewhere(request.url, server)))
-        page.goto(f"{server.root}{path}{'&' if '?' in path else '?'}token={server.token}")
+        url = f"{server.root}{path}{'&' if '?' in path else '?'}token={server.token}"
+        for _ in range(5):
+            page.goto(url)
+            if not _disturbed(page, found):
+                break
         ready(page)
         return page
 
@@ -108,7 +113,15 @@ def browse(chromium):
     yield open_page
     for context in opened:
         context.close()
-    assert found == []
+    assert [one for one in found if NETWORK not in one] == []
+
+
+def _disturbed(page, found: "list[str]") -> bool:
+    """Whether the browser gave up loading because a network came or went: hosts of other tests bring their own."""
+    page.wait_for_load_state("load")
+    disturbed = any(NETWORK in one for one in found)
+    found[:] = [one for one in found if NETWORK not in one]
+    return disturbed
 
 
 def _elsewhere(url: str, server: Server) -> "list[str]":

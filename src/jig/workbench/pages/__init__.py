@@ -32,7 +32,11 @@ class Page(Value):
     project: bool = True
 
 
-PAGES = (Page("projects", "/", "folder_open", "jig.workbench.pages.projects", "g p", project=False),)
+PAGES = (
+    Page("projects", "/", "folder_open", "jig.workbench.pages.projects", "g p", project=False),
+    Page("files", "/files", "description", "jig.workbench.pages.files", "g f"),
+    Page("targets", "/targets", "dns", "jig.workbench.pages.targets", "g t"),
+)
 
 
 def register(session: Session) -> None:

@@ -1,0 +1,1 @@
+"""The files of a project, as the page Files shows and edits them."""

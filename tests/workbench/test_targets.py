@@ -1,0 +1,85 @@
+"""The page Targets: a card for each, asked on its own; fixes to copy; preparing; detaching."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.ssh.attaching import two_files
+from tests.workbench.test_projects import button
+
+SLOW_MS = 60_000  # a doctor's look, on a machine that does other things too
+
+
+def card(page, name):
+    return page.get_by_role("article", name=name)
+
+
+@pytest.fixture(autouse=True)
+def patient():
+    expect.set_options(timeout=30_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+def test_each_target_tells_how_it_is(project, server, browse):
+    project.write("aml_config/gone.compute", 'type: remote\naddress: "192.0.2.1"\nusername: ada\n')
+    project.write("aml_config/broken.compute", "type: lokal\nadress: x\n")
+    page = browse(server, "/targets")
+    here = card(page, "local")
+    expect(here).to_contain_text("local · this computer")
+    expect(here).to_contain_text("reachable", timeout=SLOW_MS)
+    expect(here).to_contain_text("free for")
+    expect(here.get_by_role("button", name="Detach")).to_be_hidden()
+    gone = card(page, "gone")
+    expect(gone).to_contain_text("cannot be used now")
+    expect(gone.get_by_role("alert")).to_contain_text("jig computetarget attach")
+    broken = card(page, "broken")
+    expect(broken.get_by_role("alert")).to_contain_text("aml_config/broken.compute:2: `adress` is not a key")
+    project.write("aml_config/broken.compute", "type: local\n")
+    button(page, "Look at broken again").click()
+    expect(broken).to_contain_text("reachable", timeout=SLOW_MS)
+    expect(broken.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_fix_can_be_copied(project, server, browse):
+    project.write("aml_config/local.runconfig", "Target: local\nFramework: Python\nGpus: 0\n")
+    page = browse(server, "/targets")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    card(page, "local").get_by_role("button", name="Copy the fix for Gpus").click(timeout=SLOW_MS)
+    expect(page.get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("remove the line (the run then sees every GPU)")
+
+
+def test_preparing_tells_how_it_went(project, server, browse):
+    project.write("aml_config/local.compute", "type: local\nuserManagedEnvironment: false\n")
+    project.write("aml_config/conda_dependencies.yml", "dependencies:\n  - tensorflow: 1.4\n")
+    page = browse(server, "/targets")
+    here = card(page, "local")
+    here.get_by_role("button", name="Prepare the environment").click(timeout=SLOW_MS)
+    expect(here.get_by_role("alert")).to_contain_text("write `- tensorflow=1.4`")
+
+
+def test_docker_here_is_attached_and_detached(project, server, browse):
+    page = browse(server, "/targets")
+    button(page, "Attach").click()
+    form = page.get_by_role("dialog", name="Attach a target")
+    form.get_by_role("combobox", name="Kind").click()
+    page.get_by_role("option", name="localdocker: containers on this computer").click()
+    expect(form.get_by_label("Address")).to_be_hidden()
+    form.get_by_role("button", name="Attach").click()
+    expect(form.get_by_role("alert")).to_contain_text("--name")
+    form.get_by_label("Name", exact=True).fill("docker")
+    form.get_by_label("Image", exact=True).fill("Python:3")
+    form.get_by_role("button", name="Attach").click()
+    expect(form.get_by_role("alert")).to_contain_text("has capital letters in its name")
+    form.get_by_label("Image", exact=True).fill("python:3.12-slim")
+    form.get_by_role("switch", name="Use the machine's NVIDIA GPUs").click()
+    form.get_by_role("button", name="Attach").click()
+    expect(page.get_by_text("docker is attached")).to_be_visible(timeout=SLOW_MS)
+    text = (project.path / "aml_config/docker.compute").read_text()
+    assert "\nnvidiaDocker: true\n" in text and "\nbaseDockerImage: python:3.12-slim\n" in text
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(card(page, "docker")).to_contain_text("localdocker · this computer")
+    card(page, "docker").get_by_role("button", name="Detach").click()
+    page.get_by_role("dialog").get_by_role("button", name="Detach", exact=True).click()
+    expect(card(page, "docker")).to_have_count(0)
+    assert two_files(project, "docker") == set()
