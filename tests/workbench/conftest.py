@@ -89,8 +89,11 @@ def chromium():
 
 
 @pytest.fixture
-def browse(chromium):
-    """browse(server, "/path") → a page of a fresh profile, logged in; browse.complaints is what must stay empty."""
+def browse(chromium, serve):
+    """browse(server, "/path") → a page of a fresh profile, logged in; browse.complaints is what must stay empty.
+
+    It asks for `serve` so that pages are closed before their server: one left alone complains.
+    """
     opened, found = [], []
 
     def open_page(server: Server, path: str = "/"):
