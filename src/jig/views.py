@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from jig.compare.patch import Patch
+    from jig.frozen import Folder
     from jig.store.queries import Found, Store
 
 
@@ -75,6 +77,14 @@ def _between(first: dict[str, dict[str, Any]], start: str, end: str) -> float | 
     if start not in first or end not in first:
         return None
     return max(0.0, float(first[end]["mono"]) - float(first[start]["mono"]))
+
+
+def patches(old: Frozen | Folder, new: Frozen | Folder) -> list[Patch]:
+    """How the code became another: a patch for each file that differs."""
+    differ = changes(old.entries, new.entries)
+    old.bring(blobs(one.old for one in differ))
+    new.bring(blobs(one.new for one in differ))
+    return [patch(change, old.read, new.read) for change in differ]
 
 
 def _files(first: Frozen, other: Frozen) -> dict[str, Any]:

@@ -23,7 +23,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 SIZE = {"width": 1280, "height": 720}
 LINE = "jig Workbench: "
-NETWORK = "ERR_NETWORK_CHANGED"
+NETWORK = "ERR_NETWORK"
 
 
 class Server:
@@ -134,7 +134,13 @@ def _elsewhere(url: str, server: Server) -> "list[str]":
 
 def ready(page) -> None:
     """Wait until the page is drawn and its socket is open: a click before that goes nowhere."""
-    page.wait_for_selector("#main")
+    from playwright.sync_api import TimeoutError
+
+    try:
+        page.wait_for_selector("#main", timeout=10_000)
+    except TimeoutError:  # half of its files are missing when the network changed meanwhile
+        page.reload()
+        page.wait_for_selector("#main")
     until(lambda: page.evaluate("window.socket?.connected === true"), what="the page's socket")
 
 

@@ -65,10 +65,9 @@ def diff(args: Args) -> int:
 
     from jig.cli.here import find_runs, project_around
     from jig.cli.show import show
-    from jig.compare.files import blobs, changes
-    from jig.compare.patch import patch
     from jig.errors import UsageError
     from jig.frozen import Folder, Frozen
+    from jig.views import patches
 
     words = args.many("runs")
     if not 1 <= len(words) <= 2:
@@ -76,22 +75,19 @@ def diff(args: Args) -> int:
     found = find_runs(words)
     old = Frozen(found[0])
     new = Frozen(found[1]) if len(found) == 2 else Folder(project_around(os.getcwd(), found[0].plan()))
-    differ = changes(old.entries, new.entries)
-    old.bring(blobs(one.old for one in differ))
-    new.bring(blobs(one.new for one in differ))
-    patches = [patch(change, old.read, new.read) for change in differ]
+    found_patches = patches(old, new)
     header = _header(found) if len(found) == 2 else []
     if args.text("output") or args.text("query"):
-        show(_told(words, header, patches), output=args.text("output"), query=args.text("query"))
+        show(_told(words, header, found_patches), output=args.text("output"), query=args.text("query"))
         return 0
     if args.flag("names"):
-        lines = list(dict.fromkeys(change.path for change in differ))
+        lines = list(dict.fromkeys(one.change.path for one in found_patches))
         _write([line.encode("utf-8", "surrogateescape") + b"\n" for line in lines])
     elif args.flag("stat"):
-        _write([f"{line}\n".encode("utf-8", "surrogateescape") for line in [*_comments(header), *_stat(patches)]])
+        _write([f"{line}\n".encode("utf-8", "surrogateescape") for line in [*_comments(header), *_stat(found_patches)]])
     else:
         _write([f"{line}\n".encode("utf-8", "surrogateescape") for line in _comments(header)])
-        _write([one.text for one in patches], paint=True)
+        _write([one.text for one in found_patches], paint=True)
     return 0
 
 

@@ -42,9 +42,9 @@ def list_runs(args: Args) -> int:
     record = store()
     where, chosen = _asked(args, record) if any(map(args.flag, ("where", "sort", "columns"))) else (None, [])
     found = record.list(project, limit, where, args.text("sort"), args.flag("nested"), args.flag("archived"))
-    columns = [key.written for key in chosen] or _columns(found)
+    columns = [key.written for key in chosen] or columns_of(found)
     if (args.output or ("table" if is_terminal(sys.stdout) else "json")) == "table" and args.query is None:
-        found = [_for_a_table(one) for one in found]
+        found = [for_a_table(one) for one in found]
         if not chosen and is_terminal(sys.stdout):
             columns = _fitting(found, columns, width_of(sys.stdout))
     if chosen:
@@ -67,7 +67,7 @@ def _asked(args: Args, record: Store) -> tuple[Expression | None, list[Key]]:
     return where, chosen
 
 
-def _for_a_table(record: dict[str, Any]) -> dict[str, Any]:
+def for_a_table(record: dict[str, Any]) -> dict[str, Any]:
     """Times and sizes as a person reads them; the exact ones are in the other outputs."""
     from jig.cli.gpu_text import gib, number
     from jig.store.runs import WAITING
@@ -85,7 +85,7 @@ def _for_a_table(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, **short}
 
 
-def _columns(records: list[dict[str, Any]]) -> list[str]:
+def columns_of(records: list[dict[str, Any]]) -> list[str]:
     """Metrics first, as the original had it, then what every run has, and what some have."""
     from jig.store.runs import WAITING
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from jig.cli.grammar import Args
     from jig.store.queries import Found, Store
 
-LONGEST_NAME = 250
-LONGEST_TAG = 5_000
-LONGEST_NOTE = 100_000
 RUNS = Option(
     ("-r", "--run"),
     "run",
@@ -52,7 +49,9 @@ def _tell(args: Args, value: Any, lines: list[str]) -> int:
 
 def tag(args: Args) -> int:
     """Set tags of runs, remove some, or show them."""
-    said = _tags(args.many("tags"), args.many("remove"))
+    from jig.store.marks import tags
+
+    said = tags(args.many("tags"), args.many("remove"))
     record, found = _runs(args)
     for one in found:
         if said:
@@ -65,48 +64,10 @@ def _in_words(tags: dict[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(tags.items())) or "no tags"
 
 
-def _tags(words: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, str | None]:
-    from jig.errors import UsageError
-
-    said: dict[str, str | None] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UsageError(f"{word[:80]!r} is no tag: it has no value", f"write it as  {name[:80] or 'name'}=value")
-        _check_text("the value of a tag", value, LONGEST_TAG)
-        said[name] = value
-    for name in removed:
-        if name in said:
-            raise UsageError(f"the tag {name[:80]!r} is to be set and to be removed", "name it once")
-        said[name] = None
-    for name in said:
-        _check_name(name)
-    return said
-
-
-def _check_name(name: str) -> None:
-    from jig.errors import UsageError
-
-    if not name or not name.isprintable() or name != name.strip():
-        raise UsageError(
-            f"{name[:80]!r} cannot be the name of a tag: it is empty, begins or ends with a space, or has a character "
-            "that cannot be seen",
-            "for example:  jig history tag -r ID stage=final",
-        )
-    _check_text("the name of a tag", name, LONGEST_NAME)
-
-
-def _check_text(what: str, text: str, most: int) -> None:
-    from jig.errors import UsageError
-
-    if len(text) > most:
-        raise UsageError(f"{what} has {len(text):,} characters; {most:,} is the most", "keep a longer text in a file")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise UsageError(f"{what} is not UTF-8: {text[:80]!r}")
-
-
 def note(args: Args) -> int:
     """Write down what there is to say about a run."""
+    from jig.store.marks import check_note
+
     record, found = _runs(args)
     if len(found) != 1:
         from jig.errors import UsageError
@@ -115,7 +76,7 @@ def note(args: Args) -> int:
     one = found[0]
     before = str(record.record(one.id)["note"] or "")
     text = _note(args.text("text"), before, one.id).rstrip()
-    _check_text("the note", text, LONGEST_NOTE)
+    check_note(text)
     done = "unchanged"
     if text != before.rstrip():
         record.remark(one, note=text)
@@ -125,6 +86,7 @@ def note(args: Args) -> int:
 
 def _note(given: str | None, before: str, run_id: str) -> str:
     from jig.errors import UsageError
+    from jig.store.marks import LONGEST_NOTE
 
     if given == "-":
         data = sys.stdin.buffer.read(4 * LONGEST_NOTE + 1)
@@ -147,6 +109,7 @@ def _edited(before: str, run_id: str) -> str:
 
     from jig.cli.terminal import is_terminal
     from jig.errors import JigError, UsageError
+    from jig.store.marks import LONGEST_NOTE
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor or not is_terminal(sys.stdout):

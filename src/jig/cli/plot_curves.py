@@ -96,7 +96,7 @@ class Sheet:
     def _unasked(self, patient: bool) -> tuple[str, ...]:
         if self.wanted.system:
             return ()
-        names = self._numbers()
+        names = self.names()
         if not names and not patient:
             one = self.sources[0].found.id
             said = f"the run {one} logged no numbers" if len(self.sources) == 1 else "none of these runs logged numbers"
@@ -105,7 +105,8 @@ class Sheet:
             warn(f"drawn are the first {MOST_UNASKED} metrics; -m draws others: {_list(names[MOST_UNASKED:])}")
         return tuple(names[:MOST_UNASKED])
 
-    def _numbers(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Every metric that can be drawn, once the sources have been looked at."""
         return list(dict.fromkeys(name for source in self.sources for name in source.views))
 
     def _others(self) -> str:
@@ -121,7 +122,7 @@ class Sheet:
                 warn(f"{source.found.id} has no {name}")
 
     def _not_drawn(self, name: str) -> UsageError:
-        numbers = self._numbers()
+        numbers = self.names()
         drawn = f"numbers, which can be drawn, are {_list(numbers)}" if numbers else "no numbers were logged"
         kinds = {kind for source in self.sources for kind in [source.kinds.get(name)] if kind}
         if kinds:

@@ -166,7 +166,8 @@ def _exact(cell: Json) -> str:
     return cell if isinstance(cell, str) else dumps(cell)
 
 
-def _short(cell: Json) -> str:
+def short(cell: Json) -> str:
+    """A cell as a table shows it."""
     if isinstance(cell, float):
         return format(cell, ".6g")
     return printable(_exact(cell))
@@ -174,7 +175,7 @@ def _short(cell: Json) -> str:
 
 def shown_width(cell: Json) -> int:
     """How many columns a cell takes in a table that has room for it."""
-    return display_width(_short(_finite(cell)))
+    return display_width(short(_finite(cell)))
 
 
 def _table(value: Json, columns: Sequence[str] | None, width: int | None, whole: Sequence[str]) -> str:
@@ -187,7 +188,7 @@ def _table(value: Json, columns: Sequence[str] | None, width: int | None, whole:
 
 def _grid(header: list[str], rows: list[list[Json]], width: int | None, whole: set[int]) -> str:
     count = max([len(header), *map(len, rows)])
-    cells = [[_short(cell) for cell in row] + [""] * (count - len(row)) for row in rows]
+    cells = [[short(cell) for cell in row] + [""] * (count - len(row)) for row in rows]
     head = [printable(name) for name in header]
     widths = [max(map(display_width, column)) for column in zip(*([head] if head else []), *cells, strict=True)]
     widths = [wide if index in whole else min(wide, WIDEST_CELL) for index, wide in enumerate(widths)]

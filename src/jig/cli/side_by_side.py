@@ -23,7 +23,7 @@ NARROWEST = 9
 
 def render(views: Sequence[View], sections: dict[str, list[Row]], width: int, everything: bool) -> str:
     """The whole text: who is compared, then a table a section."""
-    lines = [_who(letter, view, width) for letter, view in zip(_letters(len(views)), views, strict=True)]
+    lines = [_who(letter, view, width) for letter, view in zip(letters(len(views)), views, strict=True)]
     shown = {name: [row for row in rows if everything or not row.same] for name, rows in sections.items()}
     layout = _Layout(len(views), width, [row for rows in shown.values() for row in rows])
     folded = []
@@ -46,7 +46,8 @@ def _wrapped(text: str, width: int) -> list[str]:
     return wrap(text, width)
 
 
-def _letters(count: int) -> list[str]:
+def letters(count: int) -> list[str]:
+    """What the runs are called beside each other."""
     return [chr(ord("A") + at) if at < 26 else f"#{at + 1}" for at in range(count)]
 
 
@@ -61,11 +62,11 @@ class _Layout:
     """Columns of one width for all sections, so that values of a run stand below each other."""
 
     def __init__(self, count: int, width: int, rows: Sequence[Row]) -> None:
-        self._letters = _letters(count)
+        self._letters = letters(count)
         self._changed = count == 2 and any(row.difference is not None for row in rows)
         columns = count + self._changed
         longest = max([display_width(printable(row.name)) for row in rows] or [0])
-        widest = max([display_width(text) for row in rows for text in _cells(row)] or [NARROWEST])
+        widest = max([display_width(text) for row in rows for text in cells(row)] or [NARROWEST])
         self._name = min(longest, WIDEST_NAME, max(width - columns * (NARROWEST + 2), NARROWEST))
         self._column = max(min((width - self._name) // columns - 2, widest), NARROWEST)
 
@@ -74,14 +75,18 @@ class _Layout:
         heads = [*self._letters, *(["B - A"] if self._changed else [])]
         lines = [self._line(name.upper() if name == "gpu" else name, heads)]
         for row in rows:
-            change = [_signed(row)] if self._changed else []
-            shown = OWN.get(row.name, row.name) if name in ("gpu", "time") else row.name
-            lines.append(self._line(f"  {printable(shown)}", [*_cells(row), *change]))
+            change = [signed(row)] if self._changed else []
+            lines.append(self._line(f"  {called(name, row)}", [*cells(row), *change]))
         return lines
 
     def _line(self, name: str, cells: Sequence[str]) -> str:
         text = _pad(_middle(name, self._name + 2), self._name + 2)
         return (text + "".join(f"  {_pad(_middle(cell, self._column), self._column)}" for cell in cells)).rstrip()
+
+
+def called(section: str, row: Row) -> str:
+    """What a row is about, in words."""
+    return printable(OWN.get(row.name, row.name) if section in ("gpu", "time") else row.name)
 
 
 def _pad(text: str, width: int) -> str:
@@ -98,7 +103,8 @@ def _middle(text: str, width: int) -> str:
     return f"{text[: width - 1 - half]}…{text[len(text) - half :] if half else ''}"
 
 
-def _cells(row: Row) -> list[str]:
+def cells(row: Row) -> list[str]:
+    """The values of a row, as they are shown."""
     return [printable(_text(row.name, value)) for value in row.values]
 
 
@@ -134,7 +140,8 @@ def _number(name: str, value: float) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _signed(row: Row) -> str:
+def signed(row: Row) -> str:
+    """The difference of a row's numbers; empty where it has none."""
     difference = row.difference
     if difference is None or difference != difference:
         return ""

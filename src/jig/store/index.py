@@ -258,15 +258,26 @@ class Index:
         sort: Sequence[tuple[Key, bool]] = (),
         nested: bool = False,
         archived: bool = False,
+        offset: int = 0,
     ) -> Iterator[str]:
         """The runs' records as JSON text: those that `where` is true of, in this order, else newest first."""
-        statement, values = listing(self.known, project, limit, where, sort, nested, archived)
+        statement, values = listing(self.known, project, limit, where, sort, nested, archived, offset)
+        for (key,) in self._asking(where).execute(statement, values).fetchall():
+            yield self.db.execute("SELECT record FROM texts WHERE key=?", (key,)).fetchone()[0]
+
+    def count(self, project: str | None, where: Expression | None, nested: bool, archived: bool) -> int:
+        """How many records there are that `where` is true of."""
+        statement, values = listing(self.known, project, None, where, (), nested, archived)
+        found: int = self._asking(where).execute(f"SELECT count(*) FROM ({statement})", values).fetchone()[0]
+        return found
+
+    def _asking(self, where: Expression | None) -> sqlite3.Connection:
+        """The database, with the functions that a query needs."""
         if where is not None:
             from jig.store.conditions import give_functions
 
             give_functions(self.db)
-        for (key,) in self.db.execute(statement, values).fetchall():
-            yield self.db.execute("SELECT record FROM texts WHERE key=?", (key,)).fetchone()[0]
+        return self.db
 
     def known(self, space: str, name: str) -> int | None:
         """The number of a name that some run has logged."""

@@ -41,6 +41,7 @@ def listing(
     sort: Sequence[tuple[Key, bool]],
     nested: bool,
     archived: bool,
+    offset: int = 0,
 ) -> tuple[str, list[Any]]:
     """The statement that finds the keys of the runs to list, and the values of its parameters."""
     conditions, joins, in_order = ["runs.status IS NOT NULL"], "", NEWEST_FIRST
@@ -64,5 +65,7 @@ def listing(
         in_order = order(sort, columns)
         joins = columns.joins()
     cut = f" LIMIT {min(int(limit), MOST)}" if limit is not None else ""
+    if offset:
+        cut = f"{cut or ' LIMIT -1'} OFFSET {min(int(offset), MOST)}"
     text = f"SELECT runs.key FROM runs{joins} WHERE {' AND '.join(conditions)} ORDER BY {in_order}{cut}"
     return text, values

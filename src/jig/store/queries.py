@@ -193,6 +193,7 @@ class Store:
         sort: str | None = None,
         nested: bool = False,
         archived: bool = False,
+        offset: int = 0,
     ) -> list[dict[str, Any]]:
         """The records that `where` is true of, in the order of `sort` (`-accuracy,duration`), else newest first.
 
@@ -207,7 +208,14 @@ class Store:
             from jig.store.keys import sorting
 
             in_order = sorting(sort)
-        return [loads(text) for text in self.index.records(project, limit, where, in_order, nested, archived)]
+        found = self.index.records(project, limit, where, in_order, nested, archived, offset)
+        return [loads(text) for text in found]
+
+    def count(
+        self, project: str | None, where: Expression | None = None, nested: bool = False, archived: bool = False
+    ) -> int:
+        """How many records `list` would find without a limit."""
+        return self.index.count(project, where, nested, archived)
 
     def check(self, wanted: Iterable[keys.Key]) -> None:
         """UsageError for a name that no run has, with the nearest one that some have."""

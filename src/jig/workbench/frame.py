@@ -25,6 +25,7 @@ ICON = (
     '<path d="M8 9h5v14H8zM19 9h5v14h-5z" fill="#99f6e4"/><path d="M10 13h12v6H10z" fill="#fff"/></svg>'
 )
 HEAD = '<link rel="stylesheet" href="/static/workbench.css?{v}"><script defer src="/static/keys.js?{v}"></script>'
+HEAD += '<script defer src="/static/history.js?{v}"></script>'
 
 
 def dress(framework: App) -> None:

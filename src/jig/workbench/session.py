@@ -32,6 +32,7 @@ class Session:
         self._thread = ThreadPoolExecutor(1, "record")
         self._store: Store | None = None
         self.live = Live(self)
+        self.closing: list[Callable[[], None]] = []  # what ends with the server
         if folder is not None:
             self.open(folder)
 
@@ -79,7 +80,9 @@ class Session:
         return within(self.here().root, path)
 
     def close(self) -> None:
-        """Let go of the record, in its thread."""
+        """End what ends with the server, and let go of the record, in its thread."""
+        for end in self.closing:
+            end()
         self._thread.submit(self._let_go)
         self._thread.shutdown()
 

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from jig.errors import JigError
 from jig.values import Value
-from jig.workbench import frame, trouble
+from jig.workbench import frame, rows, trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +36,15 @@ PAGES = (
     Page("projects", "/", "folder_open", "jig.workbench.pages.projects", "g p", project=False),
     Page("files", "/files", "description", "jig.workbench.pages.files", "g f"),
     Page("targets", "/targets", "dns", "jig.workbench.pages.targets", "g t"),
+    Page("history", "/history", "table_chart", "jig.workbench.pages.history", "g h"),
+    Page("compare", "/compare", "compare_arrows", "jig.workbench.pages.compare"),
+    Page("prompt", "/prompt", "terminal", "jig.workbench.pages.prompt", "g c"),
 )
 
 
 def register(session: Session) -> None:
     """Make every page known to the framework."""
+    rows.serve(session)
     for page in PAGES:
         ui.page(page.path, response_timeout=30.0)(_shown(session, page))
 
