@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from jig.assets.link import Link
     from jig.cli.grammar import Args
     from jig.store.queries import Found, Store
 
@@ -152,7 +153,7 @@ def promote(args: Args) -> int:
     from jig.assets.link import check_name
     from jig.assets.promote import promote
     from jig.cli.here import store
-    from jig.cli.terminal import human_bytes, warn
+    from jig.cli.terminal import warn
     from jig.project import Project
 
     project, record = Project.find(os.getcwd()), store()
@@ -160,10 +161,17 @@ def promote(args: Args) -> int:
     check_name(name)
     found = record.find(args.text("run"), project.name)
     new = promote(record, project, found, wanted, name, warn)
+    shown = {"asset": new.name, "project": new.project, **new.latest._asdict()}
+    return _tell(args, shown, [promoted(new)])
+
+
+def promoted(new: Link) -> str:
+    """What a person is told of an asset's new version."""
+    from jig.cli.terminal import human_bytes
+
     latest = new.latest
     what = f"{latest.artifact_path} of {latest.run_id}, {human_bytes(latest.size)}"
-    shown = {"asset": new.name, "project": new.project, **latest._asdict()}
-    return _tell(args, shown, [f"assets/{name}.link: version {latest.version}, {what}"])
+    return f"assets/{new.name}.link: version {latest.version}, {what}"
 
 
 COMMANDS = (

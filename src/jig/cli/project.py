@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jig.cli.grammar import Args
     from jig.cli.show import Json
+    from jig.restore import Restored
 
 DEFAULT = "digits"
 
@@ -72,13 +73,19 @@ def restore(args: Args) -> int:
         more = {"unchanged": done.unchanged, "back": done.back or None}
         show({**told, **more}, output=args.text("output"), query=args.text("query"))
         return 0
-    for path in done.deleted:
-        print(f"deleted   {printable(path)}")
-    for path in done.written:
-        print(f"restored  {printable(path)}")
-    changed = len(done.written) + len(done.deleted)
-    print(f"{printable(root)} is as {found.id} had it: {changed} changed, {done.unchanged} were so already")
+    for line in restored(done, root, found.id):
+        print(printable(line))
     return 0
+
+
+def restored(done: Restored, root: str, run_id: str) -> list[str]:
+    """What a person is told of a restore."""
+    changed = len(done.written) + len(done.deleted)
+    return [
+        *(f"deleted   {path}" for path in done.deleted),
+        *(f"restored  {path}" for path in done.written),
+        f"{root} is as {run_id} had it: {changed} changed, {done.unchanged} were so already",
+    ]
 
 
 def _unused(names: tuple[str, ...], dest: str, metavar: str) -> Option:

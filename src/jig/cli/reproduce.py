@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from jig.cli.grammar import Args
     from jig.plan import Reproduces
+    from jig.store.queries import Found
 
 COLUMNS = ("what", "then", "now", "verdict")
 
@@ -24,18 +25,11 @@ def reproduce(args: Args) -> int:
     from jig.cli.show import show
     from jig.cli.submit import follow_to_the_end
     from jig.cli.terminal import StatusLine
-    from jig.errors import UsageError
     from jig.reproduce import reproduce
-    from jig.sweep.children import is_sweep
 
     found = find_run(args.text("run") or args.text("id"))
     plan = found.plan()
-    if is_sweep(plan):
-        again = f"restore its folder and start {plan['script']} anew:  jig project restore --run-id {found.folder.id}"
-        raise UsageError(
-            f"{found.id} is a sweep, and only its runs can be made again",
-            f"name one of them:  jig sweep show {found.folder.id}\nor {again}",
-        )
+    check_is_one(found, plan)
     folder = args.text("project")
     root = os.path.abspath(folder) if folder else project_around(os.getcwd(), plan)
     programs = bool(args.text("output") or args.text("query"))
@@ -61,6 +55,19 @@ def reproduce(args: Args) -> int:
         print(f"jig logs -f {submitted.handle.run_id} follows it", file=sys.stderr)
     submitted.held.release()
     return 0
+
+
+def check_is_one(found: Found, plan: dict[str, Any]) -> None:
+    """UsageError for a sweep: that is many."""
+    from jig.errors import UsageError
+    from jig.sweep.children import is_sweep
+
+    if is_sweep(plan):
+        again = f"restore its folder and start {plan['script']} anew:  jig project restore --run-id {found.folder.id}"
+        raise UsageError(
+            f"{found.id} is a sweep, and only its runs can be made again",
+            f"name one of them:  jig sweep show {found.folder.id}\nor {again}",
+        )
 
 
 def _plain(run_id: str | None, made: Reproduces) -> dict[str, Any]:

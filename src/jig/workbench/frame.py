@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from jig.workbench.session import Session
 
 # Parts that have a place in every page of an open project: modules with `build(session)`, loaded when first shown.
-PARTS: dict[str, str] = {}  # "run_bar": in the header, "jobs": in the drawer on the right
+# The run bar stands in the header, the jobs in the drawer on the right.
+PARTS: dict[str, str] = {"run_bar": "jig.workbench.run_bar", "jobs": "jig.workbench.jobs"}
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0f766e"/>'
     '<path d="M8 9h5v14H8zM19 9h5v14h-5z" fill="#99f6e4"/><path d="M10 13h12v6H10z" fill="#fff"/></svg>'
@@ -60,6 +61,7 @@ def around(session: Session, page: Page, listed: Sequence[Page]) -> Iterator[Non
         with ui.right_drawer(value=False, bordered=True).classes("jig-jobs").props("width=420 breakpoint=700") as side:
             side.props(f'aria-label="{say("frame.jobs")}"')
             _part("jobs", session)
+        ui.context.client.jig_jobs = side  # type: ignore[attr-defined]
         jobs.on_click(side.toggle)
         sheet.add(jobs, "j", say("frame.jobs.toggle"))
     session.live.listen(lambda change: _follow(change, page, listed))
@@ -71,6 +73,12 @@ def around(session: Session, page: Page, listed: Sequence[Page]) -> Iterator[Non
 def shortcut(element: ui.element, key: str, text: str) -> None:
     """Let a key, or two one after the other, click an element of the page; the help sheet says so."""
     keys.sheet().add(element, key, text)
+
+
+def show_jobs() -> None:
+    """Open the drawer with the jobs."""
+    side: ui.right_drawer = ui.context.client.jig_jobs  # type: ignore[attr-defined]
+    side.show()
 
 
 def _where(session: Session) -> None:

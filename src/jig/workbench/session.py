@@ -28,6 +28,7 @@ class Session:
         self.kept = remembered.read(self.home.path)
         self.project: Project | None = None
         self.start_folder = os.getcwd()
+        self.typed: dict[str, tuple[str, str, str]] = {}  # by project, what stands in the run bar
         # SQLite wants each connection in the thread that made it, and the pages must not wait for a disk.
         self._thread = ThreadPoolExecutor(1, "record")
         self._store: Store | None = None

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from jig.errors import JigError
 from jig.values import Value
-from jig.workbench import frame, rows, trouble
+from jig.workbench import frame, rows, run_files, trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ PAGES = (
     Page("history", "/history", "table_chart", "jig.workbench.pages.history", "g h"),
     Page("compare", "/compare", "compare_arrows", "jig.workbench.pages.compare"),
     Page("prompt", "/prompt", "terminal", "jig.workbench.pages.prompt", "g c"),
+    Page("run", "/runs/{run_id}", "", "jig.workbench.pages.run"),
 )
 
 
@@ -47,6 +48,7 @@ def register(session: Session) -> None:
     rows.serve(session)
     for page in PAGES:
         ui.page(page.path, response_timeout=30.0)(_shown(session, page))
+    run_files.register(session)
 
 
 def _shown(session: Session, page: Page):  # type: ignore[no-untyped-def]  # the framework looks at the signature itself

@@ -1,0 +1,90 @@
+"""The jobs panel: the runs of the project, whoever started them, as they are now."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from nicegui import ui
+
+from jig.store.queries import Store
+from jig.store.runs import FINAL
+from jig.workbench import cancel, run_state
+from jig.workbench.live import Change
+from jig.workbench.session import Session
+from jig.workbench.trouble import Trouble
+from jig.workbench.words import say
+
+SHOWN = 40
+KEYS = ("run_id", "status", "description", "script_name", "arguments", "target", "run_name", "duration")
+
+
+def build(session: Session) -> None:
+    """The panel, filled as soon as the record has answered."""
+    Jobs(session)
+
+
+class Jobs:
+    """The list; it is drawn anew only when something in it is another."""
+
+    def __init__(self, session: Session) -> None:
+        """Stands where it is made."""
+        self._session = session
+        self._shown: list[tuple[Any, ...]] | None = None
+        ui.label(say("jobs.title")).classes("jig-title").props('role="heading" aria-level="2"')
+        self._trouble = Trouble()
+        self._place = ui.element("div").classes("jig-jobs-list")
+        ui.timer(0, self._refresh, once=True)
+        session.live.listen(self._hear)
+
+    async def _hear(self, change: Change) -> None:
+        if change.listing or change.runs:
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        if self._session.project is None:
+            return
+        name = self._session.project.name
+
+        def ask(store: Store) -> list[dict[str, Any]]:
+            return store.list(name, SHOWN)
+
+        with self._trouble:
+            found = await self._session.read(ask)
+            shown = [tuple(str(one[key]) for key in KEYS) for one in found]
+            if shown != self._shown:
+                self._shown = shown
+                self._draw(found)
+
+    def _draw(self, found: list[dict[str, Any]]) -> None:
+        self._place.clear()
+        with self._place:
+            if not found:
+                with ui.element("div").classes("jig-empty"):
+                    ui.label(say("jobs.empty"))
+                return
+            with ui.element("ul").classes("jig-list"):
+                for one in found:
+                    self._row(one)
+
+    def _row(self, one: dict[str, Any]) -> None:
+        run_id = str(one["run_id"])
+        with ui.element("li").classes("jig-item"):
+            with ui.link(target=f"/runs/{run_id}").classes("jig-job") as link:
+                link.props["aria-label"] = say("jobs.open", run=run_id, state=one["status"])
+                with ui.element("div").classes("jig-job-head"):
+                    run_state.mark(str(one["status"]))
+                    ui.label(written(one)).classes("jig-strong jig-cut")
+                about = say("jobs.about", run=one["run_name"] or run_id, target=one["target"])
+                ui.label(about).classes("jig-path jig-cut")
+                if one["description"] and one["status"] != "Completed":
+                    ui.label(str(one["description"])).classes("jig-job-why")
+            if one["status"] not in FINAL:
+                end = ui.button(icon="stop", on_click=lambda: cancel.ask(self._session, run_id))
+                end.props("flat round dense").classes("jig-tool")
+                end.props["aria-label"] = say("jobs.cancel", run=run_id)
+
+
+def written(record: dict[str, Any]) -> str:
+    """Script and arguments as they would be typed."""
+    return shlex.join((str(record["script_name"]), *map(str, record["arguments"])))

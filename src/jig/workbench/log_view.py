@@ -1,0 +1,81 @@
+"""The log of a run: a window that follows, or stands still; search; a jump to the first error."""
+
+from __future__ import annotations
+
+import os
+
+from nicegui import ui
+from nicegui.element import Element
+from nicegui.events import GenericEventArguments
+
+from jig.runner.folder import RunFolder
+from jig.workbench import log_window
+from jig.workbench.session import Session
+from jig.workbench.words import say
+
+
+class Window(Element, component=os.path.join("static", "log_view.js")):
+    """The lines; at most some hundreds of them are in the page."""
+
+    def __init__(self, source: str, label: str) -> None:
+        """`source` is the address that gives lines by offset."""
+        super().__init__()
+        self._props["source"], self._props["label"] = source, label
+
+
+class LogView:
+    """The log with what is above it."""
+
+    def __init__(self, session: Session, run_id: str, folder: RunFolder) -> None:
+        """Stands where it is made."""
+        self._session, self._path = session, folder.log
+        self._size, self._found = self._now(), -1
+        with ui.element("div").classes("jig-line jig-log-tools"):
+            self._field = ui.input(say("log.search")).props("outlined dense clearable spellcheck=false")
+            self._field.classes("jig-log-search").on("keydown.enter", self._search)
+            ui.button(say("log.next"), on_click=self._search).props("flat no-caps")
+            ui.button(say("log.error"), on_click=self._jump).props("flat no-caps icon=report_gmailerrorred")
+            ui.button(say("log.start"), on_click=self._begin).props("flat no-caps icon=vertical_align_top")
+            self._pause = ui.button(say("log.pause"), on_click=self._toggle).props("flat no-caps icon=pause")
+            self._said = ui.label().classes("jig-soft jig-grow").props('role="status"')
+        self._window = Window(f"/runs/{run_id}/log", say("log.label"))
+        self._window.on("follow", self._followed)
+        self._follows = True
+
+    def refresh(self) -> None:
+        """Show what is new, if something is."""
+        size = self._now()
+        if size != self._size:
+            self._size = size
+            self._window.run_method("grow")
+
+    def _now(self) -> int:
+        try:
+            return os.stat(self._path).st_size
+        except OSError:  # nothing was printed yet
+            return 0
+
+    def _begin(self) -> None:
+        self._window.run_method("show", 0)
+
+    def _toggle(self) -> None:
+        self._window.run_method("follow", not self._follows)
+
+    def _followed(self, event: GenericEventArguments) -> None:
+        self._follows = bool(event.args)
+        self._pause.set_text(say("log.pause" if self._follows else "log.follow"))
+        self._pause.props(f"icon={'pause' if self._follows else 'vertical_align_bottom'}")
+
+    async def _search(self) -> None:
+        text = self._field.value or ""
+        if text:
+            self._show(await self._session.work(lambda: log_window.find(self._path, text, self._found + 1)))
+
+    async def _jump(self) -> None:
+        self._show(await self._session.work(lambda: log_window.first_error(self._path)))
+
+    def _show(self, offset: int | None) -> None:
+        self._said.set_text("" if offset is not None else say("log.nothing"))
+        self._found = -1 if offset is None else offset
+        if offset is not None:
+            self._window.run_method("show", offset)
