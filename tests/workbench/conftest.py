@@ -23,7 +23,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 SIZE = {"width": 1280, "height": 720}
 LINE = "jig Workbench: "
-NETWORK = "ERR_NETWORK"
+NETWORK = "ERR_NETWORK_CHANGED"
 
 
 class Server:
@@ -101,7 +101,7 @@ def browse(chromium, serve):
         opened.append(context)
         page = context.new_page()
         page.set_default_timeout(20_000)
-        page.on("console", lambda m: found.append(f"console: {m.text}") if _is_complaint(m) else None)
+        page.on("console", lambda m: found.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: found.append(f"script: {error}"))
         page.on("request", lambda request: found.extend(_elsewhere(request.url, server)))
         url = f"{server.root}{path}{'&' if '?' in path else '?'}token={server.token}"
@@ -125,10 +125,6 @@ def _disturbed(page, found: "list[str]") -> bool:
     disturbed = any(NETWORK in one for one in found)
     found[:] = [one for one in found if NETWORK not in one]
     return disturbed
-
-
-def _is_complaint(message) -> bool:
-    return message.type in ("error", "warning") and NEWS not in message.text
 
 
 def _elsewhere(url: str, server: Server) -> "list[str]":

@@ -36,7 +36,7 @@ def show(seen: Seen) -> None:
             with ui.element("li"):
                 ui.element("span").classes(f"jig-dot jig-part-{state.lower()}")
                 ui.label(say("timeline.part", state=state, time=human_duration(length)))
-    with ui.element("table").classes("jig-table"), ui.element("tbody"):
+    with ui.element("table").classes("jig-table jig-events"), ui.element("tbody"):
         for event in past[:MOST]:
             with ui.element("tr"):
                 with ui.element("td"):
