@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from tests.conftest import until
 from tests.workbench.test_files import files, node
 from tests.workbench.test_projects import button
 
@@ -142,3 +143,17 @@ def test_another_file_is_not_opened_over_what_is_unsaved(server, browse, project
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.locator(".jig-path-name")).to_have_text("b.py")
     assert place.read_text() == "one = 1\nmine = True"
+
+
+def test_what_is_edited_is_saved_before_it_runs(server, browse, project, jig_home):
+    place = project.write("hello.py", "print('old')\n")
+    page = files(browse, server)
+    node(page, "hello.py").click()
+    expect(page.locator(".cm-content")).to_contain_text("old")
+    type_at_end(page, "print('new')\n")
+    page.get_by_label("Script", exact=True).fill("hello.py")
+    button(page, "Run").click()
+    expect(page.get_by_text("was submitted")).to_be_visible()
+    assert place.read_text() == "print('old')\nprint('new')\n"
+    (run,) = (jig_home / "runs").glob("proj_*")
+    assert until(lambda: (run / "output.log").exists() and (run / "output.log").read_text() == "old\nnew\n")

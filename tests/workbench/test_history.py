@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.conftest import call
+from tests.conftest import call, until
 from tests.workbench.conftest import ready
 from tests.workbench.many_runs import fill
 
@@ -51,11 +51,12 @@ def history(serve, browse, project):
 
 def test_an_empty_project_says_what_to_do_and_a_run_appears(history, project):
     page = history()
-    expect(page.get_by_text("No runs yet")).to_be_visible()
+    empty = page.get_by_role("heading", name="No runs yet")
+    expect(empty).to_be_visible()
     project.write("quick.py", "import jig; jig.log('loss', 0.5)\n")
     run = call("submit", "-c", "local", "quick.py").run_id
     expect(page.get_by_role("link", name=run)).to_have_attribute("href", f"/runs/{run}")
-    expect(page.get_by_text("No runs yet")).to_be_hidden()
+    expect(empty).to_be_hidden()
     expect(page.get_by_text("1 run", exact=True)).to_be_visible()
     expect(cell(page, run, "status")).to_have_text("Completed")
     page.route("**/runs/*", lambda route: route.fulfill(body="the page of a run"))
@@ -181,8 +182,8 @@ def test_far_down_in_many_runs(history, project, jig_home):
     page = history()
     expect(page.get_by_text("800 runs")).to_be_visible()
     assert page.locator(".ag-center-cols-container .ag-row").count() < 60
-    page.locator(".ag-body-viewport").evaluate("e => e.scrollTop = 1e9")
-    expect(page.get_by_role("link", name=ids[0])).to_be_visible()
+    viewport, last = page.locator(".ag-body-viewport"), page.get_by_role("link", name=ids[0])
+    until(lambda: viewport.evaluate("e => { e.scrollTop = 1e9 }") or last.count(), what="the last row")
 
 
 @pytest.mark.soak

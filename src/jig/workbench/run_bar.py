@@ -75,7 +75,7 @@ class RunBar:
         plan = ui.button(say("bar.plan"), on_click=self._plan).props("flat no-caps dense").classes("jig-bar-plan")
         plan.tooltip(say("bar.plan.help"))
         self._button = ui.button(say("bar.run"), on_click=self._run).props("unelevated no-caps icon=play_arrow")
-        frame.shortcut(self._button, "r", say("bar.run.key"))
+        frame.shortcut(self._button, "x", say("bar.run.key"))
 
     def _wanted(self) -> pipeline.Wanted:
         if not self._config.value:

@@ -90,7 +90,10 @@ def _app(session: Session, host: str, port: int, token: str) -> Guard:
     from jig.workbench import frame, pages
     from jig.workbench.guard import Guard
 
-    logging.getLogger("nicegui").setLevel(logging.ERROR)  # an address that is not there is no news
+    log = logging.getLogger("nicegui")
+    log.setLevel(logging.ERROR)  # an address that is not there is no news
+    # Nor is it one that pages were at work when the server was ended.
+    log.addFilter(lambda record: not str(record.msg).startswith("Could not cancel"))
     outer = FastAPI(openapi_url=None)  # no description of it for anybody
     app.add_static_files("/static", os.path.join(os.path.dirname(os.path.abspath(__file__)), "static"), max_cache_age=0)
     frame.dress(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from jig.errors import UsageError
-from jig.workbench import dialogs, frame
+from jig.workbench import dialogs, frame, run_bar
 from jig.workbench.files import document
 from jig.workbench.files.editor import Editor
 from jig.workbench.files.listing import Entry, Listing, listing
@@ -46,7 +46,12 @@ class _Files:
             )
             self._more = ui.label(say("files.more")).classes("jig-soft")
         self._editor = Editor(session)
+        run_bar.save_first(self._saved)
         ui.timer(LOOK_EVERY_S, self._look)
+
+    async def _saved(self) -> None:
+        if self._editor.is_dirty and not await self._editor.save():
+            raise UsageError(f"{self._editor.path} is not saved", "save it, or give the changes up, and run again")
 
     async def refresh(self) -> None:
         """Read the folder again."""
