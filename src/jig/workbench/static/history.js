@@ -27,5 +27,5 @@ window.jigHistory = {
     if (at.type !== "keydown" || at.key === "Enter") location.assign(jigHistory.place(event.data.id));
   },
   kind: (params) => (params.value !== "" && params.value != null && isFinite(params.value) ? "jig-number" : ""),
-  state: (params) => "jig-state jig-state-" + String(params.value ?? "").toLowerCase().replace(/[^a-z]/g, ""),
+  state: (params) => "jig-word jig-word-" + String(params.value ?? "").toLowerCase().replace(/[^a-z]/g, ""),
 };

@@ -32,7 +32,7 @@ class Card:
                 self._again = ui.button(icon="refresh", on_click=self.ask).props("flat round dense")
                 self._again.classes("jig-tool").props["aria-label"] = say("targets.again", name=name)
             self._about = ui.label().classes("jig-soft")
-            self._state = ui.element("div").classes("jig-state").props('aria-live="polite"')
+            self._state = ui.element("div").classes("jig-reach").props('aria-live="polite"')
             self._trouble = trouble.Trouble()
             self._body = ui.element("div").classes("jig-full")
             self._progress = ui.label().classes("jig-soft jig-said").props('aria-live="polite"')
@@ -79,7 +79,7 @@ class Card:
 
     def _say_state(self, icon: str, text: str, style: str) -> None:
         self._state.clear()
-        with self._state.classes(replace=f"jig-state jig-{style}"):
+        with self._state.classes(replace=f"jig-reach jig-{style}"):
             ui.icon(icon).props('aria-hidden="true"')
             ui.label(text)
 
