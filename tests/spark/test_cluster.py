@@ -198,3 +198,20 @@ def test_from_the_head_over_ssh(project, spark_cluster, client, key_pair, cli, j
     until(
         lambda: not [one for one in spark_cluster.others() if "sshd" not in one], 30, "the end of all that it started"
     )
+
+
+def test_one_machine_over_ssh(project, spark_cluster, client, key_pair, cli, java):
+    """`remote`: everything in one process there."""
+    head = spark_cluster.head
+    client.give_key(key_pair)
+    head.authorize(key_pair.with_suffix(".pub").read_text())
+    assert cli(*attach_words(head, name="spark")).code == 0
+    with open(project.path / "aml_config/spark.compute", "a") as file:
+        file.write(f"sparkSubmitLocation: {spark_cluster.submit}\n")
+    project.runconfig("spark", EnvironmentVariables={"JAVA_HOME": java, "JAVA_TOOL_OPTIONS": QUICK_JAVA})
+    config = (project.path / "aml_config/spark.runconfig").read_text()
+    project.write("aml_config/spark.runconfig", config.replace('Framework: "Python"\n', ""))  # the default
+    project.write("lasts.py", LASTS)
+    said = cli("submit", "-c", "spark", "lasts.py", "1")
+    assert said.code == 0 and "going\n" in said.out and "\n2\n" in said.out, said.out
+    assert "(as long as this command runs)" in said.out

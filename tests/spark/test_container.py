@@ -9,10 +9,11 @@ import urllib.request
 import pytest
 
 from tests.conftest import spawn, until
-from tests.containers.conftest import docker
+from tests.containers.conftest import BASE, docker
 from tests.spark.engine import QUICK_JAVA
+from tests.ssh.conftest import attach_words, client, key_pair
 
-__all__ = ["docker"]
+__all__ = ["client", "docker", "key_pair"]
 
 SCRIPT = """
 import os, sys, time
@@ -26,15 +27,20 @@ while not os.path.exists(os.environ["AZUREML_NATIVE_SHARE_DIRECTORY"] + "go"):
 """
 
 
+def bring(engine, java, folder):
+    """An engine and a Java in this folder."""
+    folder.mkdir(parents=True)
+    subprocess.run(["cp", "-a", "--reflink=auto", engine.home, folder / "pyspark"], check=True)
+    # Links to settings elsewhere become files; some lead nowhere.
+    shutil.copytree(java, folder / "java", ignore_dangling_symlinks=True)
+    return folder
+
+
 @pytest.fixture
 def sparks(docker, spark_engine, java, tmp_path):
     """A project whose share folder has an engine and a Java: links to the same files, and no copies."""
     share = tmp_path / "share"
-    mine = share / "proj"
-    mine.mkdir(parents=True)
-    subprocess.run(["cp", "-al", spark_engine.home, mine / "pyspark"], check=True)
-    # Links to settings elsewhere become files; some lead nowhere.
-    shutil.copytree(java, mine / "java", ignore_dangling_symlinks=True)
+    mine = bring(spark_engine, java, share / "proj")
     docker.target(nativeSharedDirectory=f"{share}/", sparkSubmitLocation="/azureml-share/pyspark/bin/spark-submit")
     variables = {"JAVA_HOME": "/azureml-share/java", "JAVA_TOOL_OPTIONS": QUICK_JAVA}
     docker.runconfig("docker", Framework="PySpark", EnvironmentVariables=variables)
@@ -81,3 +87,25 @@ def test_without_a_java(sparks, cli, shared):
     assert said.code == 125 and "Status: Failed: Spark could not be started: " in said.out
     assert ("and there is no Java" if shared else "the run asks for PySpark, and there is no Spark") in said.out
     assert "Fix: " in said.out
+
+
+def test_in_a_container_over_ssh(project, docker_box, spark_engine, java, client, key_pair, cli):
+    """`remotedocker`, as attach writes it: `Framework: PySpark` is there already."""
+    host = docker_box.host
+    client.give_key(key_pair)
+    host.authorize(key_pair.with_suffix(".pub").read_text())
+    said = cli(*attach_words(host, "--image", BASE, name="box", kind="remotedocker"))
+    assert said.code == 0, said.err
+    mine = bring(spark_engine, java, host.home / "share/proj")
+    subprocess.run(["chmod", "-R", "a+rX", mine.parent], check=True)
+    subprocess.run(["chown", "-R", f"{host.home.stat().st_uid}:{host.home.stat().st_gid}", mine.parent], check=True)
+    compute = (project.path / "aml_config/box.compute").read_text().replace("~/.azureml/share/", "~/share/")
+    keys = "userManagedEnvironment: true\nsparkSubmitLocation: /azureml-share/pyspark/bin/spark-submit\n"
+    project.write("aml_config/box.compute", compute + keys)
+    config = (project.path / "aml_config/box.runconfig").read_text()
+    assert "Framework: PySpark\n" in config
+    variables = f"EnvironmentVariables: {{JAVA_HOME: /azureml-share/java, JAVA_TOOL_OPTIONS: '{QUICK_JAVA}'}}\n"
+    project.write("aml_config/box.runconfig", config.replace("EnvironmentVariables:\n", variables))
+    project.write("a.py", SCRIPT.partition("while not")[0])
+    said = cli("submit", "-c", "box", "a.py")
+    assert said.code == 0 and "Metrics: total 190\n" in said.out, said.out + said.err
