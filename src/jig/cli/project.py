@@ -34,7 +34,8 @@ def create(args: Args) -> int:
     templates.create(args.text("template") or "blank", folder)
     project = Project.find(folder)
     shown = shlex.quote(os.path.relpath(folder))
-    script = next((name for name in ("train.py", "hello.py") if os.path.exists(os.path.join(folder, name))), "SCRIPT")
+    scripts = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    script = scripts[0] if len(scripts) == 1 else "SCRIPT"
     print(f"created the project {project.name} in {shown}\n\nnext:\n  cd {shown}\n  jig submit -c local {script}")
     return 0
 
