@@ -24,7 +24,11 @@ def java() -> str:
 
 @pytest.fixture(scope="package")
 def _cluster(host_folder, spark_engine, java):
-    with contextlib.closing(SparkCluster(host_folder / "spark", spark_engine, java)) as cluster:
+    try:
+        cluster = SparkCluster(host_folder / "spark", spark_engine, java)
+    except RuntimeError:  # a daemon whose first words are lost on a new cable is patient for longer than anybody here
+        cluster = SparkCluster(host_folder / "spark", spark_engine, java)
+    with contextlib.closing(cluster):
         yield cluster
 
 

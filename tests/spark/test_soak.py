@@ -42,7 +42,8 @@ def test_three_hundred_megabytes(project, spark_cluster, spark_engine, java, cli
     project.write("count.py", COUNT)
     run_id = cli("submit", "-a", "-c", "spark", "count.py", f"file://{data}").run_id
     folder = jig_home / "runs" / run_id
-    until(lambda: b"going" in (folder / "output.log").read_bytes(), 120)
+    log = folder / "output.log"
+    until(lambda: log.exists() and b"going" in log.read_bytes(), 120)
     until(lambda: '"done": 5,' in (folder / "spark.jsonl").read_text(), 300, "five tasks")
     spark_cluster.kill_worker(1)
     until(lambda: cli("status", run_id, "-o", "json").json()["end_time_utc"], 900, "the end")
