@@ -1,0 +1,13 @@
+"""1-bit SGD for PyTorch: gradients cross the wire as one bit an element, and what that loses goes with the next step.
+
+    model = DistributedDataParallel(model)
+    onebit.attach(model)
+
+`encode` and `decode` are the codec for one tensor; see docs/distributed.md.
+"""
+
+from onebit.attach import Attached, attach
+from onebit.codec import BLOCK
+from onebit.single import Packed, decode, encode
+
+__all__ = ["BLOCK", "Attached", "Packed", "attach", "decode", "encode"]
