@@ -26,7 +26,7 @@ class Attached:
         self._exchange, self._names = exchange, names
 
     def report(self) -> dict[str, float]:
-        """Steps, bytes sent by this rank and what an all-reduce of the same would have sent, seconds in exchange and codec."""
+        """Steps, bytes sent by this rank and what an all-reduce would have sent, seconds in exchange and codec."""
         if self._exchange is None:
             return {}
         return self._exchange.ledger.report(self._exchange.step)
@@ -36,7 +36,7 @@ class Attached:
         return save(self._exchange, self._names) if isinstance(self._exchange, Exchange) else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what `state_dict` gave on the same rank; raises ValueError for that of another rank, model or block."""
+        """Take up what `state_dict` gave on the same rank; ValueError for that of another rank, model or block."""
         if isinstance(self._exchange, Exchange):
             load(self._exchange, self._names, state)
 
@@ -50,10 +50,10 @@ def attach(
     smallest: int | None = None,
     scaler: Any = None,
 ) -> Attached:
-    """Have a DistributedDataParallel exchange its gradients as one bit an element. Every rank calls it, before the first step.
+    """Have a DistributedDataParallel exchange its gradients as one bit an element; called by each rank before any step.
 
-    `warmup_steps` go in full precision; tensors of fewer than `smallest` elements (four blocks) always do. `scaler` is the
-    GradScaler, where there is one. Raises RuntimeError where the model has a communication hook of its own.
+    `warmup_steps` go in full precision; tensors of fewer than `smallest` elements (four blocks) always do. `scaler` is
+    the GradScaler, where there is one. Raises RuntimeError where the model has a communication hook of its own.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")

@@ -1,9 +1,9 @@
-"""The codec in vectorised torch: one bit an element and two means a block; also the reference that the kernels are held to.
+"""The codec in vectorised torch: one bit an element and two means a block; the kernels are held to it, bit for bit.
 
-A block of `block` elements, padded with zeros where a tensor ends in it, is seen as 32 lanes of `block / 32` elements. Bit
-`lane` of word `w` is the sign of element `lane * block / 32 + w`, so that lanes are packed and unpacked whole, without a look at
-single elements. Sums are the same in whatever order they are taken (`_exact_sum`): a kernel that adds up otherwise arrives at
-the same bits.
+A block of `block` elements, padded with zeros where a tensor ends in it, is seen as 32 lanes of `block / 32` elements.
+Bit `lane` of word `w` is the sign of element `lane * block / 32 + w`, so that lanes are packed and unpacked whole,
+without a look at single elements. Sums are the same in whatever order they are taken (`_exact_sum`): a kernel that adds
+up otherwise arrives at the same bits.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _popcount(words: torch.Tensor) -> torch.Tensor:
 def _exact_sum(folded: torch.Tensor, extreme: torch.Tensor) -> torch.Tensor:
     """The sum of each row, in float64, the same in any order; `folded` is overwritten.
 
-    `extreme` has the largest magnitude of each row. Added and taken away again it leaves of every element a multiple of its
-    own last place, and so few bits that a float64 holds every partial sum of them without rounding.
+    `extreme` has the largest magnitude of each row. Added and taken away again it leaves of every element a multiple of
+    its own last place, and so few bits that a float64 holds every partial sum of them without rounding.
     """
     return folded.add_(extreme).sub_(extreme).sum(1, dtype=torch.float64)
 

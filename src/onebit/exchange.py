@@ -5,9 +5,9 @@ backward ─▶ hook: encode ─▶ all-to-all ─▶ thread: average, encode ag
             (in bucket order, on the model's group)     (in bucket order, on a group of its own)
 ```
 
-Each rank averages a part of every parameter, so what a rank sends does not grow with the number of ranks. The second half has
-a thread and a process group of its own, and takes the buckets in their order: collectives of one group come in one order on
-all ranks, whatever is ready first.
+Each rank averages a part of every parameter, so what a rank sends does not grow with the number of ranks. The second
+half has a thread and a process group of its own, and takes the buckets in their order: collectives of one group come in
+one order on all ranks, whatever is ready first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
-from onebit.ledger import Ledger
 from onebit.layout import InBucket, Layout
+from onebit.ledger import Ledger
 from onebit.route import Route
 
 # The newer name for the same; the older one warns where there are both.
@@ -60,7 +60,7 @@ class Exchange:
         self.ledger = Ledger(device)
         self.scale: torch.Tensor | float | None = None
         total = layout.residual_at[-1]
-        # Of the first residual there are two: what was there before stays until all ranks have said that the sum was finite.
+        # Of the first residual there are two: what was there stays until all ranks have said that the sum was finite.
         self.residuals = [torch.zeros(total, device=device), torch.zeros(total, device=device)]
         self.owned = torch.zeros(layout.owned_at[-1], device=device)
         self._index_of, self._group, self._second = index_of, group, second

@@ -1,17 +1,17 @@
-"""The same as `vectorised`, to the bit, in kernels for a GPU: one program for each block, each byte read and written once."""
+"""The same as `vectorised`, to the bit, in kernels for a GPU: a program for each block, each byte moved once."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
 
-# A block is worked on as four rows of eight lanes, each thread with the same columns of all four: the sums over rows are taken
-# element by element in the order of `codec._fold`. What remains to be added up may be added in any order.
+# Encoding works on a block as four rows of eight lanes, each thread with the same columns of all four: the sums over
+# rows are taken element by element in the order of `codec._fold`. What remains may be added in any order.
 
 
 @triton.jit
-def _place(table, rows, column: tl.constexpr, aligned: tl.constexpr):
-    place = tl.load(table + column * rows + tl.program_id(0))
+def _place(table, row, column: tl.constexpr, aligned: tl.constexpr):
+    place = tl.load(table + row * 5 + column)
     return tl.multiple_of(place, 4) if aligned else place
 
 
@@ -23,10 +23,7 @@ def _offsets(row: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def _read(pointer, row: tl.constexpr, length, WIDTH: tl.constexpr, MASKED: tl.constexpr):
     offsets = _offsets(row, WIDTH)
-    if MASKED:
-        values = tl.load(pointer + offsets, mask=offsets < length, other=0.0)
-    else:
-        values = tl.load(pointer + offsets)
+    values = tl.load(pointer + offsets, mask=offsets < length, other=0.0) if MASKED else tl.load(pointer + offsets)
     return values.to(tl.float32)
 
 
@@ -37,12 +34,6 @@ def _write(pointer, values, row: tl.constexpr, length, WIDTH: tl.constexpr, MASK
         tl.store(pointer + offsets, values.to(pointer.dtype.element_ty), mask=offsets < length)
     else:
         tl.store(pointer + offsets, values.to(pointer.dtype.element_ty))
-
-
-@triton.jit
-def _inside(x, row: tl.constexpr, length, WIDTH: tl.constexpr, MASKED: tl.constexpr):
-    """Zero behind the end of a block that is not full."""
-    return tl.where(_offsets(row, WIDTH) < length, x, 0.0) if MASKED else x
 
 
 @triton.jit
@@ -88,18 +79,18 @@ def encode_kernel(
     flag,
     ratio,
     table,
-    rows,
     WIDTH: tl.constexpr,
     DTYPE: tl.constexpr,
     MASKED: tl.constexpr,
     ALIGNED: tl.constexpr,
 ):
-    """A block of a bucket, with its residual, into a message; `table` has the places of each, and how long the block is."""
-    values = bucket + _place(table, rows, 0, ALIGNED)
-    kept_at = _place(table, rows, 1, True)
-    words = wire + _place(table, rows, 2, True)
-    means = wire.to(tl.pointer_type(tl.float32)) + _place(table, rows, 3, False)
-    length = _place(table, rows, 4, False).to(tl.int32)
+    """A block of values, with its residual, into a message; `table` has the places of each, and its length."""
+    row = tl.program_id(0)
+    values = bucket + _place(table, row, 0, ALIGNED)
+    kept_at = _place(table, row, 1, True)
+    words = wire + _place(table, row, 2, True)
+    means = wire.to(tl.pointer_type(tl.float32)) + _place(table, row, 3, False)
+    length = _place(table, row, 4, False).to(tl.int32)
     by = tl.load(ratio)
     old, new = residual + kept_at, rest + kept_at
     x0 = _read(values, 0, length, WIDTH, MASKED) + _read(old, 0, length, WIDTH, MASKED) * by
@@ -114,88 +105,94 @@ def encode_kernel(
 
 
 @triton.jit
-def _worker(words, means, WIDTH: tl.constexpr):
-    """What one rank sent for a block: its four rows."""
-    columns = tl.arange(0, 8 * WIDTH)
-    lane = columns // WIDTH
-    bits = tl.load(words + columns % WIDTH)
-    up, down = tl.load(means), tl.load(means + 1)
-    v0 = tl.where((bits & (1 << lane)) != 0, down, up)
-    v1 = tl.where((bits & (1 << (lane + 8))) != 0, down, up)
-    v2 = tl.where((bits & (1 << (lane + 16))) != 0, down, up)
-    v3 = tl.where((bits & (1 << (lane + 24))) != 0, down, up)
-    return v0, v1, v2, v3
-
-
-@triton.jit
-def _average(wire, words_at, means_at, stride, scale, WORKERS: tl.constexpr, WIDTH: tl.constexpr):
-    floats = wire.to(tl.pointer_type(tl.float32)) + means_at
-    words = wire + words_at
-    a0, a1, a2, a3 = _worker(words, floats, WIDTH)
-    if WORKERS <= 16:
-        for worker in tl.static_range(1, WORKERS):
-            v0, v1, v2, v3 = _worker(words + worker * stride, floats + worker * stride, WIDTH)
-            a0, a1, a2, a3 = a0 + v0, a1 + v1, a2 + v2, a3 + v3
-    else:
-        for worker in range(1, WORKERS):
-            v0, v1, v2, v3 = _worker(words + worker * stride, floats + worker * stride, WIDTH)
-            a0, a1, a2, a3 = a0 + v0, a1 + v1, a2 + v2, a3 + v3
-    return a0 * scale, a1 * scale, a2 * scale, a3 * scale
-
-
-@triton.jit
-def average_kernel(
-    received,
+def decode_kernel(
+    wire,
     out,
     table,
-    rows,
-    stride,
-    scale,
-    WORKERS: tl.constexpr,
     WIDTH: tl.constexpr,
     MASKED: tl.constexpr,
     ALIGNED: tl.constexpr,
 ):
-    """What some ranks sent for a block, averaged, as values."""
-    values = out + _place(table, rows, 0, ALIGNED)
-    words_at, means_at = _place(table, rows, 2, True), _place(table, rows, 3, False)
-    length = _place(table, rows, 4, False).to(tl.int32)
-    a0, a1, a2, a3 = _average(received, words_at, means_at, stride, scale, WORKERS, WIDTH)
-    _write(values, a0, 0, length, WIDTH, MASKED)
-    _write(values, a1, 1, length, WIDTH, MASKED)
-    _write(values, a2, 2, length, WIDTH, MASKED)
-    _write(values, a3, 3, length, WIDTH, MASKED)
+    """A block of a message, as values."""
+    row = tl.program_id(0)
+    values = out + _place(table, row, 0, ALIGNED)
+    means = wire.to(tl.pointer_type(tl.float32)) + _place(table, row, 3, False)
+    length = _place(table, row, 4, False).to(tl.int32)
+    columns = tl.arange(0, 8 * WIDTH)
+    bits = tl.load(wire + _place(table, row, 2, True) + columns % WIDTH)
+    lane = columns // WIDTH
+    up, down = tl.load(means), tl.load(means + 1)
+    _write(values, tl.where((bits & (1 << lane)) != 0, down, up), 0, length, WIDTH, MASKED)
+    _write(values, tl.where((bits & (1 << (lane + 8))) != 0, down, up), 1, length, WIDTH, MASKED)
+    _write(values, tl.where((bits & (1 << (lane + 16))) != 0, down, up), 2, length, WIDTH, MASKED)
+    _write(values, tl.where((bits & (1 << (lane + 24))) != 0, down, up), 3, length, WIDTH, MASKED)
 
 
 @triton.jit
-def average_encode_kernel(
-    received,
-    residual,
+def _sent(words, means, worker: tl.constexpr, stride):
+    """What one rank sent for a block: its words, and its two means."""
+    at = worker * tl.multiple_of(stride, 4)
+    return tl.load(words + at), tl.load(means + at), tl.load(means + at + 1)
+
+
+@triton.jit
+def _of_lane(words, up, down, lane: tl.constexpr):
+    return tl.where((words << (31 - lane)) < 0, down, up)
+
+
+@triton.jit
+def average_kernel(
     wire,
-    flag,
-    ratio,
-    table,
-    rows,
+    out,
+    means_at,
     stride,
     scale,
     WORKERS: tl.constexpr,
+    MORE: tl.constexpr,
+    WORDS_AT: tl.constexpr,
     WIDTH: tl.constexpr,
-    DTYPE: tl.constexpr,
-    MASKED: tl.constexpr,
 ):
-    """What all ranks sent for a block, averaged, with the residual of that, into the message for all."""
-    kept = residual + _place(table, rows, 1, True)
-    words_at, means_at = _place(table, rows, 2, True), _place(table, rows, 3, False)
-    length = _place(table, rows, 4, False).to(tl.int32)
-    by = tl.load(ratio)
-    a0, a1, a2, a3 = _average(received, words_at, means_at, stride, scale, WORKERS, WIDTH)
-    x0 = _inside(a0 + _read(kept, 0, length, WIDTH, MASKED) * by, 0, length, WIDTH, MASKED)
-    x1 = _inside(a1 + _read(kept, 1, length, WIDTH, MASKED) * by, 1, length, WIDTH, MASKED)
-    x2 = _inside(a2 + _read(kept, 2, length, WIDTH, MASKED) * by, 2, length, WIDTH, MASKED)
-    x3 = _inside(a3 + _read(kept, 3, length, WIDTH, MASKED) * by, 3, length, WIDTH, MASKED)
-    means = wire.to(tl.pointer_type(tl.float32)) + means_at
-    y0, y1, y2, y3 = _encode(x0, x1, x2, x3, length, wire + words_at, means, flag, WIDTH, DTYPE)
-    _write(kept, y0, 0, length, WIDTH, MASKED)
-    _write(kept, y1, 1, length, WIDTH, MASKED)
-    _write(kept, y2, 2, length, WIDTH, MASKED)
-    _write(kept, y3, 3, length, WIDTH, MASKED)
+    """What up to eight ranks sent for a block, summed in their order and scaled; with `MORE`, on top of what is there.
+
+    A thread has words of every rank in registers and goes through their 32 lanes, so each is read once and no bit is
+    moved by an amount that is known only when it runs. Blocks come out one behind the other, padding and all.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, WIDTH)
+    words = wire + WORDS_AT + row * WIDTH + columns
+    means = wire.to(tl.pointer_type(tl.float32)) + means_at + 2 * row
+    values = out + row * (32 * WIDTH) + columns
+    w0, u0, d0 = _sent(words, means, 0, stride)
+    if WORKERS > 1:
+        w1, u1, d1 = _sent(words, means, 1, stride)
+    if WORKERS > 2:
+        w2, u2, d2 = _sent(words, means, 2, stride)
+    if WORKERS > 3:
+        w3, u3, d3 = _sent(words, means, 3, stride)
+    if WORKERS > 4:
+        w4, u4, d4 = _sent(words, means, 4, stride)
+    if WORKERS > 5:
+        w5, u5, d5 = _sent(words, means, 5, stride)
+    if WORKERS > 6:
+        w6, u6, d6 = _sent(words, means, 6, stride)
+    if WORKERS > 7:
+        w7, u7, d7 = _sent(words, means, 7, stride)
+    for lane in tl.static_range(32):
+        total = _of_lane(w0, u0, d0, lane)
+        if MORE:
+            total = tl.load(values + lane * WIDTH) + total
+        if WORKERS > 1:
+            total += _of_lane(w1, u1, d1, lane)
+        if WORKERS > 2:
+            total += _of_lane(w2, u2, d2, lane)
+        if WORKERS > 3:
+            total += _of_lane(w3, u3, d3, lane)
+        if WORKERS > 4:
+            total += _of_lane(w4, u4, d4, lane)
+        if WORKERS > 5:
+            total += _of_lane(w5, u5, d5, lane)
+        if WORKERS > 6:
+            total += _of_lane(w6, u6, d6, lane)
+        if WORKERS > 7:
+            total += _of_lane(w7, u7, d7, lane)
+        tl.store(values + lane * WIDTH, total * scale)

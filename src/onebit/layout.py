@@ -1,7 +1,7 @@
 """Which rank averages which part of each parameter, and where everything stands in a message: pure numbers.
 
-Everything is laid out by parameter, never by bucket: DDP builds its buckets anew after the first step and after a resume, and
-neither a residual nor a bit that is sent may depend on that.
+Everything is laid out by parameter, never by bucket: DDP builds its buckets anew after the first step and after a
+resume, and neither a residual nor a bit that is sent may depend on that.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Shape(NamedTuple):
 
 
 def share_out(shapes: Sequence[Shape], world: int, block: int) -> list[tuple[Piece, ...]]:
-    """The pieces of every parameter: whole blocks, as evenly as may be; one that is not compressed goes to one rank."""
+    """The pieces of every parameter: whole blocks, as evenly as may be; a small one goes to the rank that has least."""
     loads = [0] * world
     shared = []
     for index, shape in enumerate(shapes):
-        if not shape.compressed:
+        if not shape.compressed and shape.count < world * block:
             owner = loads.index(min(loads))
             loads[owner] += shape.count
             shared.append((Piece(owner, 0, shape.count),))
@@ -56,8 +56,7 @@ def share_out(shapes: Sequence[Shape], world: int, block: int) -> list[tuple[Pie
 
 
 class Run(NamedTuple):
-    """A piece in a bucket: where it begins there, among the residuals and among those that its owner keeps, and in which
-    row of its message."""
+    """A piece in a bucket: where it begins there, among the residuals of all and of its owner; and its row."""
 
     bucket_at: int
     residual_at: int

@@ -45,8 +45,8 @@ def encode(
 ) -> tuple[Packed, torch.Tensor]:
     """What a gradient is sent as, and what is left over for the next time: a float32 residual of the same shape.
 
-    `residual + gradient` is encoded; what is left over is exactly that sum less `decode` of what was packed. Nothing that was
-    passed is changed. Raises TypeError for types that are not float32, float16 or bfloat16.
+    `gradient + residual` is encoded; what is left over is exactly that sum less `decode` of what was packed. Nothing
+    that was passed is changed. Raises TypeError for types that are not float32, float16 or bfloat16.
     """
     check_block(block)
     if gradient.dtype not in ENCODED:
@@ -55,8 +55,8 @@ def encode(
         residual = torch.zeros(gradient.shape, dtype=torch.float32, device=gradient.device)
     if residual.shape != gradient.shape or residual.dtype != torch.float32 or residual.device != gradient.device:
         raise ValueError(
-            f"the residual must be a float32 tensor of the gradient's shape {tuple(gradient.shape)} on {gradient.device}, "
-            f"not {residual.dtype} of {tuple(residual.shape)} on {residual.device}"
+            f"the residual must be a float32 tensor of the gradient's shape {tuple(gradient.shape)} "
+            f"on {gradient.device}, not {residual.dtype} of {tuple(residual.shape)} on {residual.device}"
         )
     message, engine = _message(gradient.numel(), block, gradient.device)
     wire = torch.empty(message.size, dtype=torch.int32, device=gradient.device)

@@ -1,0 +1,76 @@
+"""Holds the kernels to the vectorised codec, bit for bit: in a process of its own, on a GPU or in Triton's interpreter."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import torch
+
+from onebit.layout import HEADER, InBucket, Layout, Shape
+from onebit.on_gpu import OnGpu
+from onebit.vectorised import Vectorised
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+DEVICE = torch.device("cpu" if INTERPRETED else "cuda")
+
+
+def results(kind, device, messages, rank, block, inputs, ratio):
+    bucket, residual, owned = (tensor.clone().to(device) for tensor in inputs)
+    padded = max(message.size for message in messages)
+    engine = kind(messages, rank, block, device, padded)
+    rest, by = torch.zeros_like(residual), torch.tensor([ratio], device=device)
+    wire = torch.zeros(sum(message.size for message in messages), dtype=torch.int32, device=device)
+    flag = torch.zeros(1, dtype=torch.int32, device=device)
+    engine.encode(bucket, residual, rest, by, wire, flag)
+    parts = torch.split(wire, [message.size for message in messages])
+    received = torch.stack([parts[rank]] * len(messages))
+    for source in range(len(messages)):  # other bits from each rank, the means of this one
+        received[source, HEADER : messages[rank].means_at] ^= source * 0x1234567
+    answer = torch.zeros(padded, dtype=torch.int32, device=device)
+    engine.average(received, bucket.dtype, owned, by, answer, flag)
+    gathered = torch.zeros(len(messages), padded, dtype=torch.int32, device=device)
+    for row, part in zip(gathered, parts, strict=True):
+        row[: part.numel()] = part
+    values = torch.zeros_like(bucket)
+    engine.decode(gathered, values)
+    return {"rest": rest, "wire": wire, "owned": owned, "answer": answer, "values": values, "flag": flag}
+
+
+def compare(counts, world, rank, block, dtype, ratio=1.0, spoiled=None):
+    layout = Layout([Shape(count, count >= block) for count in counts], world, rank, block)
+    bucket = [InBucket(index, sum(counts[:index])) for index in range(len(counts))]
+    messages = layout.messages(bucket, torch.empty(0, dtype=dtype).element_size(), full=False)
+    random = torch.Generator().manual_seed(sum(counts) + world)
+    values = torch.randn(sum(counts), generator=random) * torch.rand(sum(counts), generator=random)
+    if spoiled is not None:
+        values[sum(counts) // 2] = spoiled
+    inputs = values.to(dtype), torch.randn(layout.residual_at[-1]), torch.randn(layout.owned_at[-1])
+    ours = results(OnGpu, DEVICE, messages, rank, block, inputs, ratio)
+    theirs = results(Vectorised, torch.device("cpu"), messages, rank, block, inputs, ratio)
+    if spoiled is not None:
+        assert ours["flag"].item() == theirs["flag"].item() == 1
+        return
+    for name, tensor in theirs.items():
+        mine, reference = ours[name].cpu().view(torch.uint8), tensor.view(torch.uint8)
+        assert torch.equal(mine, reference), f"{name} of {counts}, {world} ranks, block {block}, {dtype}"
+
+
+def main():
+    torch.manual_seed(0)
+    # The interpreter rounds to bfloat16 in a way of its own.
+    for dtype in (torch.float32, torch.float16) if INTERPRETED else (torch.float32, torch.float16, torch.bfloat16):
+        compare([700, 256 * 4 + 30, 5, 1000], 3, 1, 256, dtype, ratio=2.0)
+        compare([5000, 3001], 2, 0, 2048, dtype)
+        compare([512, 300], 2, 1, 128, dtype, spoiled=float("nan"))
+        compare([512, 300], 2, 1, 128, dtype, spoiled=float("inf"))
+        if not INTERPRETED:
+            compare([1000003, 7, 2048 * 300, 3_000_000], 4, 2, 2048, dtype, ratio=0.5)
+            compare([100_000] * 5, 8, 3, 512, dtype)
+            compare([100_000] * 5, 20, 3, 128, dtype)
+            compare([1_000_000], 1, 0, 16384, dtype)
+    print("same bits", DEVICE, torch.__version__, file=sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
