@@ -71,6 +71,12 @@ def pyspark() -> Venv:
 
 
 @functools.cache
+def torch() -> Venv:
+    """PyTorch, for `onebit`, and what it is compared with on a processor."""
+    return _ready("torch", "torch", "torch==2.13.0", "numpy")
+
+
+@functools.cache
 def wandb() -> Venv:
     """Weights & Biases' tracker."""
     return _ready("wandb", "wandb", "wandb")

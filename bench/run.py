@@ -14,6 +14,7 @@ import environments
 import listing
 import logging_cost
 import mlflow_face
+import onebit_wire
 import plot
 import printing
 import sampling
@@ -42,6 +43,7 @@ FIGURES = {
     "containers": containers.measure,
     "spark": spark.measure,
     "sampling": sampling.measure,
+    "onebit": onebit_wire.measure,
 }
 
 

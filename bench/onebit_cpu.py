@@ -1,0 +1,50 @@
+"""The codec on one core, against copies of as many bytes; prints seconds as JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import numpy
+import torch
+
+import onebit
+
+COUNT = 1 << 24
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The best of some rounds."""
+    best = float("inf")
+    for _ in range(7):
+        begin = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def main() -> None:
+    """Encode, decode, and what each is held to."""
+    torch.set_num_threads(1)
+    gradient, residual = torch.randn(COUNT), torch.randn(COUNT)
+    packed, _ = onebit.encode(gradient, residual)
+    encode = seconds(lambda: onebit.encode(gradient, residual))
+    decode = seconds(lambda: onebit.decode(packed))
+    # A copy reads and writes: half of the bytes that are moved is what it copies.
+    moved = torch.empty((12 * COUNT + packed.nbytes) // 8)
+    back = torch.empty((4 * COUNT + packed.nbytes) // 8)
+    into, back_into = torch.empty_like(moved), torch.empty_like(back)
+    signs = numpy.signbit(gradient.numpy())
+    found = {
+        "encode": encode,
+        "decode": decode,
+        "copy": seconds(lambda: into.copy_(moved)),
+        "decode_copy": seconds(lambda: back_into.copy_(back)),
+        "packbits": seconds(lambda: numpy.packbits(signs)),
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
