@@ -44,7 +44,9 @@ def run(project: Path, run_dir: Path, *argv: str) -> subprocess.CompletedProcess
 
 
 def logged(run_dir: Path) -> list[dict[str, float]]:
-    return [json.loads(line)["values"] for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+    """The values of each line that has some."""
+    lines = map(json.loads, (run_dir / "metrics.jsonl").read_text().splitlines())
+    return [line["values"] for line in lines if "values" in line]
 
 
 def test_names_and_summaries():
@@ -209,6 +211,8 @@ def test_hello_logs_its_metric(tmp_path):
 def test_training_learns_the_same_way_every_time(tmp_path):
     templates.create("digits", str(tmp_path / "new"))
     first = run(tmp_path / "new", tmp_path / "one", "train.py")
+    settings = {"epochs": 3, "learning_rate": 0.1, "samples": 1500, "seed": 1}
+    assert json.loads((tmp_path / "one/metrics.jsonl").read_text().splitlines()[0])["params"] == settings
     metrics = logged(tmp_path / "one")
     assert [epoch["epoch"] for epoch in metrics] == [1, 2, 3]
     losses, accuracies = ([epoch[name] for epoch in metrics] for name in ("loss", "accuracy"))
@@ -220,7 +224,7 @@ def test_training_learns_the_same_way_every_time(tmp_path):
     assert first.stderr == ""
 
     model = json.loads((tmp_path / "new" / "outputs" / "model.json").read_text())
-    assert model["arguments"] == {"epochs": 3, "learning_rate": 0.1, "samples": 1500, "seed": 1}
+    assert model["arguments"] == settings
     assert [len(model["first"]), len(model["first"][0]), len(model["second"]), len(model["second"][0])] == [
         64,
         65,

@@ -30,6 +30,11 @@ EnvironmentVariables:
 #  EXAMPLE: some value
 #  HF_TOKEN: {{fromClient: true}}
 
+# GPUs: how many of the machine's a run takes for itself; it waits until so many are free. Without it a run sees all.
+# Gpus: 1
+# true: a run whose packages cannot use a GPU ends before its script starts.
+# RequireGpu: true
+
 # The packages; only read where jig makes the environment. This is the default:
 # CondaDependenciesFile: aml_config/conda_dependencies.yml
 

@@ -143,6 +143,7 @@ def main():
     args = parser.parse_args()
     if args.epochs < 1 or args.samples < 1:
         parser.error("--epochs and --samples must be at least 1")
+    jig.params(args)
 
     rng = random.Random(args.seed)
     training, held_back = samples(args.samples, rng), samples(500, rng)
