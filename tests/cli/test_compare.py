@@ -47,6 +47,7 @@ def test_side_by_side(two, cli):
     assert ["train.py", "-", "+2 -1"] in rows
     assert ["note.txt", "-", "deleted +0 -1"] in rows
     assert ["variable SEED", "-", "7"] in rows
+    assert any(line.startswith("  before the start  ") for line in lines), "a name has the room that it needs"
     assert all(len(line) <= 80 for line in lines)
     assert lines[-2].startswith("the same: 1 of arguments, 1 of metrics,") and "(--all shows them)" in lines[-1]
 

@@ -63,6 +63,12 @@ def test_submit_at_a_terminal(hello):
     assert text.index("hello") < text.index("Execution Details")
 
 
+def test_a_summary_stays_readable(project, cli):
+    project.write("a.py", "import jig; jig.log({f'm{n}': 'x' * 500 for n in range(30)}); jig.log('m0', 10 ** 400)")
+    (line,) = [line for line in cli("submit", "-c", "local", "a.py").out.splitlines() if line.startswith("Metrics: ")]
+    assert line.startswith(f"Metrics: m0 1{'0' * 38}…, m1 {'x' * 39}…, ") and line.endswith("… and 10 more")
+
+
 def test_the_script_may_be_named_from_a_subfolder(project, cli, monkeypatch):
     project.write("sub/deep.py", "print('deep')")
     project.write("top.py", "print('top')")

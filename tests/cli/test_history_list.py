@@ -160,6 +160,24 @@ def test_a_narrow_terminal_is_not_overrun(project, jig_home):
     assert max(map(len, at(80, "--columns", "run_id,script_name,Regularization Rate,experiment_id,status"))) <= 80
 
 
+def test_metrics_that_most_runs_have_come_first_where_there_is_little_room(project, jig_home):
+    for number in (1, 2):
+        folder = write_run(jig_home, f"proj_{number}794828887874", number)
+        log(folder, {"values": dict.fromkeys(("loss", "accuracy"), 0.6792452830188679)})
+    log(write_run(jig_home, "proj_3794828887874", 3), {"values": dict.fromkeys(("done", "failed", "best"), 1)})
+    told, heads = at(80)[:2]
+    assert heads.split() == ["done", "loss", "accuracy", "duration", "run_id", "started", "status"]
+    assert told == "no room for failed, best, script_name; --columns chooses"
+
+
+def test_metrics_that_are_called_as_keys_of_the_record(project, jig_home, cli):
+    log(write_run(jig_home, "proj_1"), {"values": {"gpu": 3, "name": "x", "params": 2, "status": 7, "loss": 0.5}})
+    said = cli("history", "list", "-o", "table")
+    assert said.out.split("\n")[0].split() == ["loss", "duration", "run_id", "script_name", "start_time_utc", "status"]
+    said = cli("history", "list", "--columns", "run_id,metrics.gpu,metrics.status", "-o", "tsv")
+    assert said.out == "proj_1\t3\t7\n"
+
+
 @pytest.mark.parametrize(
     "where", ["duration > 1e13", "duration < 1e999", "created > -99999999999w", "run_number < 1e300"]
 )

@@ -7,7 +7,7 @@ import sys
 import time
 
 from jig.cli import gpu_text
-from jig.cli.terminal import StatusLine, box, human_bytes, human_duration, is_terminal, plain, printable, width_of
+from jig.cli.terminal import StatusLine, box, cut, human_bytes, human_duration, is_terminal, plain, printable, width_of
 from jig.errors import StoreError
 from jig.follow import Quiet, follow
 from jig.runner import events
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 STATUS_AFTER_S = 0.5
 SECOND_INTERRUPT_S = 2.0
+MOST_METRICS = 20  # that a summary names
+LONGEST_VALUE = 40  # of a text among them
 
 
 class Display:
@@ -250,7 +252,8 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         rows.append(("GPU", verdict))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, (list, dict))]
     if scalars:
-        rows.append(("Metrics", ", ".join(scalars)))
+        more = f" and {len(scalars) - MOST_METRICS} more" if len(scalars) > MOST_METRICS else ""
+        rows.append(("Metrics", ", ".join(scalars[:MOST_METRICS]) + more))
     outputs = [name for name in runs.attachments(folder) if name.startswith("outputs" + os.sep)]
     if outputs:
         sizes = sum(os.path.getsize(os.path.join(folder.work, name)) for name in outputs)
@@ -275,4 +278,5 @@ def accusation(run: runs.Run) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """A value of one line: a number of four digits, the beginning of a text."""
+    return f"{value:.4g}" if isinstance(value, float) else cut(str(value), LONGEST_VALUE)

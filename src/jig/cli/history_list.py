@@ -87,11 +87,14 @@ def for_a_table(record: dict[str, Any]) -> dict[str, Any]:
 
 def columns_of(records: list[dict[str, Any]]) -> list[str]:
     """Metrics first, as the original had it, then what every run has, and what some have."""
+    from jig.store.keys import ONLY_SHOWN, OWN
     from jig.store.runs import WAITING
 
     metrics: dict[str, None] = {}
     for record in records:
-        metrics.update(dict.fromkeys(name for name in record["metrics"] if name in record and name not in OWN_COLUMNS))
+        # One that is called as a key of the record stands under `metrics.` only, and --columns shows it.
+        shown = [name for name in record["metrics"] if name in record and name not in OWN and name not in ONLY_SHOWN]
+        metrics.update(dict.fromkeys(shown))
     if any(record["gpu_s"] is not None for record in records):
         metrics.update(dict.fromkeys(GPU_COLUMNS))
     waiting = any(record["reason"] == WAITING for record in records)
@@ -106,7 +109,7 @@ def _fitting(records: list[dict[str, Any]], columns: list[str], width: int) -> l
         record["started"] = record["start_time_utc"] and record["start_time_utc"][5:16]
     columns = ["started" if name == "start_time_utc" else name for name in columns]
     others = (*OWN_COLUMNS, *GPU_COLUMNS, "started", "description")
-    metrics = [name for name in columns if name not in others]
+    metrics = sorted((name for name in columns if name not in others), key=lambda name: _unusual(records, name))
     first = ["run_id", "status", "description", *metrics[:FIRST_METRICS], "started", "duration"]
     rest = [*metrics[FIRST_METRICS:], "script_name", *GPU_COLUMNS]
     taken = _take(records, [name for name in (*first, *rest) if name in columns], width)
@@ -117,6 +120,11 @@ def _fitting(records: list[dict[str, Any]], columns: list[str], width: int) -> l
         told = cut(", ".join(map(printable, left)), max(width - 40, 20))
         print(f"no room for {told}; --columns chooses", file=sys.stderr)
     return [name for name in columns if name in taken]
+
+
+def _unusual(records: list[dict[str, Any]], name: str) -> int:
+    """How many of these runs lack it: a sweep's own metrics should not take the room of those of its runs."""
+    return sum(name not in record["metrics"] for record in records)
 
 
 def _take(records: list[dict[str, Any]], wanted: Sequence[str], width: int) -> list[str]:

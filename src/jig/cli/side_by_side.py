@@ -25,7 +25,7 @@ def render(views: Sequence[View], sections: dict[str, list[Row]], width: int, ev
     """The whole text: who is compared, then a table a section."""
     lines = [_who(letter, view, width) for letter, view in zip(letters(len(views)), views, strict=True)]
     shown = {name: [row for row in rows if everything or not row.same] for name, rows in sections.items()}
-    layout = _Layout(len(views), width, [row for rows in shown.values() for row in rows])
+    layout = _Layout(len(views), width, [(name, row) for name, rows in shown.items() for row in rows])
     folded = []
     for name, rows in sections.items():
         if shown[name]:
@@ -61,11 +61,12 @@ def _who(letter: str, view: View, width: int) -> str:
 class _Layout:
     """Columns of one width for all sections, so that values of a run stand below each other."""
 
-    def __init__(self, count: int, width: int, rows: Sequence[Row]) -> None:
+    def __init__(self, count: int, width: int, named: Sequence[tuple[str, Row]]) -> None:
+        rows = [row for _, row in named]
         self._letters = letters(count)
         self._changed = count == 2 and any(row.difference is not None for row in rows)
         columns = count + self._changed
-        longest = max([display_width(printable(row.name)) for row in rows] or [0])
+        longest = max([display_width(called(section, row)) for section, row in named] or [0])
         widest = max([display_width(text) for row in rows for text in cells(row)] or [NARROWEST])
         self._name = min(longest, WIDEST_NAME, max(width - columns * (NARROWEST + 2), NARROWEST))
         self._column = max(min((width - self._name) // columns - 2, widest), NARROWEST)
