@@ -16,6 +16,12 @@ def test_project_create_and_first_run(tmp_path, cli, monkeypatch):
     assert said.code == 0 and "Outputs: outputs/model.json, outputs/weights.png" in said.out
 
 
+def test_a_project_in_the_folder_one_stands_in(tmp_path, cli, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = cli("project", "create", "--path", ".")
+    assert said.out.endswith(" in .\n\nnext:\n  jig submit -c local hello.py\n")
+
+
 @pytest.mark.parametrize(
     ("words", "folder"),
     [

@@ -155,17 +155,19 @@ def _short(name: str) -> Command | Group:
 
 
 def _lost(found: Found, word: str) -> JigError:
+    from jig.cli import guess
     from jig.cli.grammar import Group
-    from jig.errors import UsageError, nearest
+    from jig.errors import UsageError
 
+    what = "option" if word.startswith("-") else "command"
     if isinstance(found.node, Group):
         known = [member.name for member in found.node.commands]
+        close = guess.verb(found.node, word)
     else:
         known = [*SHORT, *NOUNS, "help"]
-    what = "option" if word.startswith("-") else "command"
-    close = nearest(word, known) if what == "command" else None
-    if close is None and found.node is None:  # the verb without its noun
-        close = " or ".join(f"jig {noun} {word}" for noun in NOUNS if load(noun).find(word) is not None)
+        close = guess.command(word)
+    if what == "option":
+        close = None
     advice = f"did you mean {close}?\n" if close else ""
     return UsageError(
         f"there is no {what} {found.path} {word}; the commands are {', '.join(known)}",

@@ -36,7 +36,8 @@ def create(args: Args) -> int:
     shown = shlex.quote(os.path.relpath(folder))
     scripts = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
     script = scripts[0] if len(scripts) == 1 else "SCRIPT"
-    print(f"created the project {project.name} in {shown}\n\nnext:\n  cd {shown}\n  jig submit -c local {script}")
+    there = "" if shown == "." else f"  cd {shown}\n"
+    print(f"created the project {project.name} in {shown}\n\nnext:\n{there}  jig submit -c local {script}")
     return 0
 
 
