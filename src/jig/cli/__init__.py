@@ -204,6 +204,16 @@ def _dispatch(words: list[str]) -> int:
             sys.stdout.flush()  # what was said before the error stands before it
         _report(error, debug)
         return error.exit_code
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from jig.cli.refused import failure
+
+        refused = failure(error)
+        if refused is None:
+            raise
+        _report(refused.with_traceback(error.__traceback__), debug)
+        return refused.exit_code
 
 
 def _show_help(found: Found, asked: bool) -> int:

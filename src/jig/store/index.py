@@ -37,8 +37,8 @@ class Index:
         self._path = os.path.join(home.local_state(), "index.db")
         self._tell = tell
         self._is_fresh = False
-        make_private(home.path)
         try:
+            self._make_home()
             self._open()
             self.refresh()
         except sqlite3.OperationalError as error:
@@ -54,6 +54,12 @@ class Index:
     def __del__(self) -> None:
         if hasattr(self, "db"):
             self.db.close()
+
+    def _make_home(self) -> None:
+        try:
+            make_private(self._home.path)
+        except OSError as error:
+            raise sqlite3.OperationalError(f"unable to open {self._home.path}: {error.strerror}") from error
 
     def _open(self) -> None:
         if self._path == ":memory:":
