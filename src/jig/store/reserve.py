@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 LAST_LINE_BYTES = 65536
+BACK = "back"  # begins a line that gives a number back
 ON_ITS_WAY = "on-its-way"  # in the copy of a run that is being handed to another machine; locked while that goes on
 UNBORN = {"plan.json", "plan.json.new", ON_ITS_WAY}  # what such a copy may hold before the machine has the run
 
@@ -26,9 +27,15 @@ class Reserved(Value):
     number: int
     created: float
     folder: str
+    order: str = ""  # the file that has its number
 
     def release(self) -> None:
-        """Give the id back; a run that arrived there in the meantime stays."""
+        """Give id and number back; a run that arrived there in the meantime stays."""
+        if self.leave():
+            self._give_back_number()
+
+    def leave(self) -> bool:
+        """Remove the folder, and that alone; False when it is gone already, or has become a run."""
         try:
             names = os.listdir(self.folder)
             if ON_ITS_WAY in names and UNBORN.issuperset(names):  # a copy of what the machine did not take
@@ -36,7 +43,19 @@ class Reserved(Value):
                     os.unlink(os.path.join(self.folder, name))
             os.rmdir(self.folder)
         except OSError:
-            return  # gone already, or no longer empty: then it is a run
+            return False
+        return True
+
+    def _give_back_number(self) -> None:
+        """The next run gets it, unless one was reserved meanwhile. Readers of runs do not know this kind of line."""
+        try:
+            with open(self.order, "r+b") as order:
+                lock(order.fileno())
+                if _last(order) == (self.number, _milliseconds(self.run_id)):
+                    order.seek(0, os.SEEK_END)
+                    order.write(dumps([BACK, self.number, self.run_id]).encode() + b"\n")
+        except OSError:
+            return  # then it is used up: numbers need only grow
 
 
 def reserve(home: Home, runs: str, project: str) -> Reserved:
@@ -51,7 +70,7 @@ def reserve(home: Home, runs: str, project: str) -> Reserved:
         milliseconds = max(int(created * 1000), before + 1)
         while True:
             run_id = f"{project}_{milliseconds}"
-            reserved = Reserved(run_id, number + 1, created, os.path.join(runs, run_id))
+            reserved = Reserved(run_id, number + 1, created, os.path.join(runs, run_id), home.order)
             try:
                 os.mkdir(reserved.folder)
                 order.write(dumps([reserved.number, run_id, reserved.folder]).encode() + b"\n")
@@ -59,7 +78,7 @@ def reserve(home: Home, runs: str, project: str) -> Reserved:
             except FileExistsError:
                 milliseconds += 1
             except BaseException:  # Ctrl-C
-                reserved.release()
+                reserved.leave()
                 raise
 
 
@@ -95,13 +114,29 @@ def _last(order: BinaryIO) -> tuple[int, int]:
     for line in reversed(tail.splitlines()):
         entry = parse_line(line)
         if entry is not None:
-            milliseconds = entry[1].rpartition("_")[2]
-            return entry[0], int(milliseconds) if milliseconds.isdigit() else 0
+            return entry[0], _milliseconds(entry[1])
+        back = _given_back(line)
+        if back is not None:
+            return back
     return 0, 0
 
 
+def _milliseconds(run_id: str) -> int:
+    milliseconds = run_id.rpartition("_")[2]
+    return int(milliseconds) if milliseconds.isdigit() else 0
+
+
+def _given_back(line: bytes) -> tuple[int, int] | None:
+    """The number before one that was given back, and that one's milliseconds: an id is not used twice."""
+    try:
+        word, number, run_id = loads(line)
+    except ValueError:
+        return None
+    return (number - 1, _milliseconds(run_id)) if word == BACK and isinstance(number, int) else None
+
+
 def parse_line(line: bytes) -> tuple[int, str, str] | None:
-    """Number, id and folder of one line of the order file; None for a torn line."""
+    """Number, id and folder of one line of the order file; None for a torn line, or another kind."""
     try:
         number, run_id, folder = loads(line)
     except ValueError:
