@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import time
 from collections.abc import Callable
 
 import pytest
@@ -48,8 +49,14 @@ def docker_host(engine, monkeypatch):
 
 def tidy(engine: Engine) -> None:
     """Remove all containers, and all images but the base images."""
-    if containers := engine.docker("ps", "-aq").split():
-        engine.docker("rm", "-f", *containers)
+    deadline = time.monotonic() + 60
+    while containers := engine.docker("ps", "-aq").split():
+        try:
+            engine.docker("rm", "-f", *containers)
+        except RuntimeError as error:  # jig, or the engine itself, is at it: wait for that
+            if "already in progress" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
     kept = {f"jig-test/{name}:1" for name in NAMES}
     listed = [
         line.split() for line in engine.docker("images", "--format={{.Repository}}:{{.Tag}} {{.ID}}").splitlines()
