@@ -30,7 +30,7 @@ EnvironmentVariables:
 #  EXAMPLE: some value
 #  HF_TOKEN: {{fromClient: true}}
 
-# GPUs: how many of the machine's a run takes for itself; it waits until so many are free. Without it a run sees all.
+# GPUs: how many a run takes for itself; it waits until so many are free. Without it: all that the target gives a run.
 # Gpus: 1
 # true: a run whose packages cannot use a GPU ends before its script starts.
 # RequireGpu: true
