@@ -138,6 +138,16 @@ def test_a_file_that_a_submit_refuses(project, cli, docker_host):
     assert said.code == 125 and "`nativeSharedDirectory` needs `sharedVolumes: true`" in said.err
 
 
+def test_a_run_configuration_with_faults(project, cli, docker_host):
+    assert cli("computetarget", "attach", "localdocker", "-n", "box", "--image", "jig-test/python:1").code == 0
+    project.write("aml_config/box.runconfig", "Target: box\nFramwork: Python\n")
+    said = cli("computetarget", "check", "box")
+    assert said.code == 1 and "bad  aml_config/box.runconfig:2: `Framwork` is not a key" in said.out, (
+        said.out + said.err
+    )
+    assert "ok   base image: " in said.out, "the machine is looked at all the same"
+
+
 def test_python_in_the_image(project, cli, docker_host):
     text = "type: docker\nbaseDockerImage: {}\nuserManagedEnvironment: true\n"
     project.write("aml_config/docker.compute", text.format("jig-test/python:1"))

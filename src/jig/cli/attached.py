@@ -67,7 +67,7 @@ def check(args: Args) -> int:
         from jig.cli import spark
 
         return spark.check(target)
-    config = project.run_config(target.name) if target.name in project.run_config_names() else None
+    config, faults = doctor.configuration(project, target.name)
     preflight = doctor.Preflight(project, config, target)
     if target.address is None:
         found = preflight.findings(local.machine(target))
@@ -80,6 +80,7 @@ def check(args: Args) -> int:
             raise failure
         found = preflight.findings(there)
         print(f"host key: {there.fingerprint()}")
+    found = faults + found
     wants_gpu = preflight.subject.wants_gpu
     doctor.report(found, wants_gpu)
     print(doctor.verdict(found))

@@ -74,6 +74,18 @@ def _chosen(name: str | None) -> tuple[Project | None, RunConfig | None, Compute
     return project, config, project.compute_target(config.target, to_run=True), []
 
 
+def configuration(project: Project, name: str) -> tuple[RunConfig | None, list[Finding]]:
+    """The run configuration of this name, if there is one; its faults are findings like others."""
+    from jig.errors import ProjectError
+
+    if name not in project.run_config_names():
+        return None, []
+    try:
+        return project.run_config(name), []
+    except ProjectError as error:
+        return None, list(_of_faults(error))
+
+
 def _of_faults(error: ProjectError) -> Iterator[Finding]:
     """Faults in the project's files, as findings like others."""
     from jig.doctor import BAD, Finding
