@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from jig.errors import UsageError
+from jig.errors import UsageError, nearest
 from jig.store import keys, literals
 from jig.store.comparisons import compare, one_of
 from jig.store.conditions import All, Has, Like, Not, Some
@@ -30,6 +30,9 @@ TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+ELSEWHERE = {"&": "write `and`", "|": "write `or`", "!": "write `not`, or != between two values"}
+ANOTHER = 'a query is like  accuracy > 0.9 and target = "gpu_box"  (docs/reference/query.md has the language)'
+LONGEST_SHOWN = 70  # of a query around a mistake
 MOST_CONDITIONS, MOST_VALUES, DEEPEST = 50, 900, 30  # what SQLite takes at once
 
 
@@ -88,8 +91,10 @@ class _Reader:
             rest = self._text[self._next :]
             self.start = self._next + len(rest) - len(rest.lstrip())
             if rest.strip():
-                unclosed = {'"': 'a closing "', "'": "a closing '", "`": "a closing `"}.get(self._text[self.start])
-                raise self.mistake(f"{unclosed} is missing" if unclosed else "this character has no meaning here")
+                character = self._text[self.start]
+                if character in "\"'`":
+                    raise self.mistake(f"a closing {character} is missing")
+                raise self.mistake("this character has no meaning here", ELSEWHERE.get(character, ""))
             return
         self.kind = found.lastgroup or ""
         self.token = found[self.kind]
@@ -178,10 +183,21 @@ class _Reader:
         return self._judged(key, sign, value)
 
     def _judged(self, key: keys.Key, sign: str, value: Literal) -> Condition:
+        if (key.kind, key.name, value.kind) == (TEXT, "status", TEXT) and sign in ("=", "!="):
+            self._must_be_a_state(value)
         try:
             return compare(key, sign, value, self._now)
         except ValueError as error:
             raise self.mistake(str(error.args[0]), error.args[1], value.at) from None
+
+    def _must_be_a_state(self, value: Literal) -> None:
+        """A word that is never a state would find nothing, or everything, without a word."""
+        from jig.store.runs import STATES
+
+        if value.value not in STATES.values():
+            close = nearest(value.value, STATES.values())
+            known = f"the states are {', '.join(STATES.values())}"
+            raise self.mistake("this is no state of a run", f'did you mean "{close}"?' if close else known, value.at)
 
     def _one_of(self, key: keys.Key) -> Condition:
         if self.token != "(":
@@ -220,4 +236,8 @@ class _Reader:
 def mistake(text: str, at: int, what: str, hint: str = "") -> UsageError:
     """The error of a query, with a mark under the place."""
     shown = "".join(" " if character.isspace() else character for character in text)
-    return UsageError(f"{what}:\n  {shown}\n  {' ' * at}^", hint or "docs/reference/query.md has the language")
+    if len(shown) > LONGEST_SHOWN:  # of a long one what is around the place
+        first = max(min(at - LONGEST_SHOWN // 2, len(shown) - LONGEST_SHOWN), 0)
+        before, after = "…" * (first > 0), "…" * (first + LONGEST_SHOWN < len(shown))
+        shown, at = before + shown[first : first + LONGEST_SHOWN] + after, at - first + len(before)
+    return UsageError(f"{what}:\n  {shown}\n  {' ' * at}^", hint or ANOTHER)

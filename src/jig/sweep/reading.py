@@ -35,6 +35,11 @@ RUNNING = ("finish", "cancel")
 # What a run may be tried again for: not that it completed, nor that a person ended it.
 AGAIN = ("Failed", "Lost", *(reason for reason in REASONS if reason != "canceled"))
 MOST_AT_ONCE = 1000
+SMALLEST = """\
+write it, for example:
+  script: train.py
+  parameters: {lr: [0.1, 0.01]}
+  objective: {metric: accuracy}"""
 
 
 def find(folder: str, root: str, path: str) -> str:
@@ -45,7 +50,7 @@ def find(folder: str, root: str, path: str) -> str:
             return place
     beside = [name for name in os.listdir(root) if name.endswith((".yml", ".yaml"))]
     guess = nearest(os.path.basename(path), [*beside, "show", "run"])
-    advice = f"did you mean {guess}?" if guess else "docs/sweep.md shows one to begin with"
+    advice = f"did you mean {guess}?" if guess else SMALLEST
     places = " or in ".join(dict.fromkeys((os.path.normpath(folder), root)))
     raise UsageError(f"there is no file {path} in {places}", advice)
 
