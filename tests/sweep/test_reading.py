@@ -129,7 +129,7 @@ def test_every_fault_at_once():
         "sweep.yml:5: `x` has no end of values: a grid needs `step` or `count`\n"
         "    fix: write `step: 0.1` or `count: 5` beside them, or a list, or `method: random`",
         "sweep.yml:6: `y` has no values\n    fix: write, for example, `y: [1, 2]`",
-        "sweep.yml:7: 'z z' cannot be the name of a parameter\n    fix: use letters, digits and `_`",
+        "sweep.yml:7: 'z z' cannot be the name of a parameter\n    fix: use letters from a to z, digits and `_`",
         "sweep.yml:8: `metrc` is not a key of a sweep file under `objective`\n    fix: did you mean `metric`?",
         "sweep.yml:8: `objective` needs `metric`: what the script logs\n    fix: write `metric: accuracy`",
         "sweep.yml:9: `Lst` is no state or reason to try again for\n    fix: did you mean `Lost`?",

@@ -32,7 +32,7 @@ def read(section: Section, method: str, passing: str) -> tuple[Parameter, ...]:
     found = []
     for name in inner.entries:
         if not NAME.fullmatch(name) or (passing == "variables" and not VARIABLE.fullmatch(name)):
-            inner.fault(name, f"{name!r} cannot be the name of a parameter", "use letters, digits and `_`")
+            inner.fault(name, f"{name!r} cannot be the name of a parameter", "use letters from a to z, digits and `_`")
             continue
         parameter = _parameter(inner, name, method)
         if parameter is not None:
