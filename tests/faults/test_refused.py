@@ -76,3 +76,13 @@ def test_a_home_that_became_read_only(project, cli, tmp_path, mounted, monkeypat
         said = cli(*words)
         assert said.code == 125 and "Read-only file system" in said.err and "error: " in said.err, said.err
     assert cli("history", "last").json()["run_id"] == run_id
+
+
+@pytest.mark.parametrize("words", ["history list", "submit -c local a.py", "project create --path x", "doctor"])
+def test_the_current_folder_is_gone(tmp_path, cli, monkeypatch, words):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    said = cli(*words.split())
+    assert (said.code, said.out) == (125, "") and said.err.startswith("error: the current folder cannot be used: ")

@@ -13,6 +13,12 @@ REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST,
 
 def failure(error: OSError) -> JigError | None:
     """The error to show; None where it is none of these, or names no file."""
+    try:
+        os.getcwd()
+    except OSError as gone:
+        return JigError(
+            f"the current folder cannot be used: {gone.strerror}", "it may have been removed: cd to another"
+        )
     if error.errno not in REFUSALS or not isinstance(error.filename, (str, bytes)):
         return None
     path, home = os.path.abspath(os.fsdecode(error.filename)), default_home()
