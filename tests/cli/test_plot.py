@@ -103,6 +103,19 @@ def test_a_run_without_numbers(project, cli):
     )
 
 
+def test_the_latest_run_has_none_and_an_earlier_one_has(two, project, cli):
+    project.write("b.py", "import jig; jig.log('text', 'x')")
+    latest = cli("submit", "-c", "local", "b.py").run_id
+    said = cli("history", "plot", "-m", "loss")
+    assert said.err == (
+        f"error: the run {latest} did not log loss\n\n"
+        f"hint: no numbers were logged\nthe latest run with loss:  jig history plot {two[1]} -m loss\n"
+    )
+    assert said.code == 2
+    assert cli("history", "plot").err.endswith(f"\nthe latest run with numbers:  jig history plot {two[1]}\n")
+    assert "the latest" not in cli("history", "plot", latest).err, "a run that was named is meant"
+
+
 def test_one_run_of_several_without_the_metric_is_told(two, project, cli):
     project.write("other.py", "import jig; jig.log('acc', 1)")
     other = cli("submit", "-c", "local", "other.py").run_id

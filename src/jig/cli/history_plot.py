@@ -22,6 +22,7 @@ EVERY_S = 1.0
 SAVED_EVERY_S = 5.0
 ALONE_ROWS, TOGETHER_ROWS, FEWEST_ROWS = 16, 10, 4
 BESIDES_ROWS = 4  # a chart's title, axis and ticks, and the empty line below it
+RUNS_LOOKED_AT = 100  # for one that has the metric, where the latest has not
 INK = (36, 33, 35, 32, 34, 31)  # of a terminal
 BRAILLE = "\u28ff"
 # The same words as in store.system_series, which is not loaded to read a command line; a test compares.
@@ -56,7 +57,7 @@ def plot(args: Args) -> int:
     sheet = Sheet(runs, wanted)
     if args.flag("follow"):
         return _follow(sheet, runs, save)
-    charts = sheet.charts()
+    charts = _charts(sheet, named=args.flag("run") or args.flag("ids"))
     if program:
         return _show(charts, output, query)
     if save is not None:
@@ -65,6 +66,36 @@ def plot(args: Args) -> int:
         return 0
     _write("".join(line + "\n" for line in _lines(sheet, charts)))
     return 0
+
+
+def _charts(sheet: Sheet, named: bool) -> list[Chart]:
+    """The charts; where nobody named the run, the error says which one could be drawn."""
+    from jig.errors import StoreError, UsageError
+
+    try:
+        return sheet.charts()
+    except (StoreError, UsageError) as error:
+        other = "" if named or sheet.wanted.system else _other_run(sheet.wanted.metrics)
+        if other:
+            error.hint = f"{error.hint}\n{other}".lstrip()
+        raise
+
+
+def _other_run(metrics: tuple[str, ...]) -> str:
+    """The command for the latest run that has these metrics as numbers, any where none is named; empty without one."""
+    import shlex
+
+    from jig.cli.here import project_name, store
+    from jig.cli.terminal import printable
+    from jig.compare.rows import is_number
+
+    for record in store().list(project_name(), RUNS_LOOKED_AT):
+        numbers = [name for name, value in record["metrics"].items() if is_number(value)]
+        if numbers and all(name in numbers for name in metrics):
+            chosen = "".join(f" -m {shlex.quote(name)}" for name in metrics)
+            what = " and ".join(map(printable, metrics)) or "numbers"
+            return f"the latest run with {what}:  jig history plot {record['run_id']}{chosen}"
+    return ""
 
 
 def _bring(runs: list[Found]) -> bool:
