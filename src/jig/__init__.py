@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 else:
     _log = None
 
+_UNREADABLE = (ImportError, OSError)  # too many open files, or a disk that is out of reach: the script goes on
+_told = False
+
 
 # What these do is imported when first called: the whole client is this package too and must not pay for it.
 def log(*args: "object", step: "object" = None, **values: "object") -> None:
@@ -19,7 +22,11 @@ def log(*args: "object", step: "object" = None, **values: "object") -> None:
     """
     global _log
     if _log is None:
-        from jig.track.metrics import log as _log
+        try:
+            from jig.track.metrics import log as _log
+        except _UNREADABLE as error:
+            _not_kept(error)
+            return
     _log(*args, step=step, **values)
 
 
@@ -28,9 +35,12 @@ def log_image(name: str, image: "object", step: "object" = None) -> None:
 
     It is a file in outputs/images when the call returns. Never raises; outside a run it does nothing.
     """
-    from jig.track.rich import log_image as keep
-
-    keep(name, image, step)
+    try:
+        from jig.track.rich import log_image as keep
+    except _UNREADABLE as error:
+        _not_kept(error)
+    else:
+        keep(name, image, step)
 
 
 def log_table(name: str, table: "object", columns: "object" = None, step: "object" = None) -> None:
@@ -38,9 +48,12 @@ def log_table(name: str, table: "object", columns: "object" = None, step: "objec
 
     Never raises; outside a run it does nothing.
     """
-    from jig.track.rich import log_table as keep
-
-    keep(name, table, columns, step)
+    try:
+        from jig.track.rich import log_table as keep
+    except _UNREADABLE as error:
+        _not_kept(error)
+    else:
+        keep(name, table, columns, step)
 
 
 def params(*args: "object", **values: "object") -> None:
@@ -48,9 +61,12 @@ def params(*args: "object", **values: "object") -> None:
 
     The last value of a name counts. Never raises; outside a run it does nothing.
     """
-    from jig.track.facts import params as keep
-
-    keep(*args, **values)
+    try:
+        from jig.track.facts import params as keep
+    except _UNREADABLE as error:
+        _not_kept(error)
+    else:
+        keep(*args, **values)
 
 
 def tag(*args: "object", **values: "object") -> None:
@@ -58,9 +74,12 @@ def tag(*args: "object", **values: "object") -> None:
 
     Never raises; outside a run it does nothing.
     """
-    from jig.track.facts import tag as keep
-
-    keep(*args, **values)
+    try:
+        from jig.track.facts import tag as keep
+    except _UNREADABLE as error:
+        _not_kept(error)
+    else:
+        keep(*args, **values)
 
 
 def upload(path: str, content: "str | bytes | bytearray | memoryview") -> None:
@@ -68,6 +87,22 @@ def upload(path: str, content: "str | bytes | bytearray | memoryview") -> None:
 
     Raises ValueError for a path that leaves the outputs folder, TypeError for content that is not text or bytes.
     """
-    from jig.track.artifacts import upload as keep
+    try:
+        from jig.track.artifacts import upload as keep
+    except _UNREADABLE as error:
+        _not_kept(error)
+    else:
+        keep(path, content)
 
-    keep(path, content)
+
+def _not_kept(error: Exception) -> None:
+    """Tell once that something was not kept, because what keeps it could not be loaded; the next call tries again."""
+    global _told
+    if not _told:
+        _told = True
+        import sys
+
+        try:
+            sys.stderr.write("jig: METRICS ARE BEING LOST: {}; the script goes on\n".format(error))
+        except (AttributeError, OSError, ValueError):
+            pass  # there is no one left to tell

@@ -268,3 +268,31 @@ if __name__ == "__main__":
     assert sorted(line["n"] for line in script.values()) == [0, 1, 2, 3]
     assert script.values()[0] == {"n": 0}
     assert script.values()[-1] == {"n": 3}
+
+
+def test_too_many_open_files(script):
+    """The first call has to load what it needs, and cannot: it is told once, and the next that can is kept."""
+    code = """
+import os, resource, sys, jig
+resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+held = []
+try:
+    while True:
+        held.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+for number in range(3):
+    jig.log("loss", number)
+jig.params(lr=1)
+jig.tag("a")
+jig.log_image("image", [[1]])
+jig.log_table("table", [{"a": 1}])
+jig.upload("a.txt", "content")
+for descriptor in held:
+    os.close(descriptor)
+jig.log("loss", 3)
+print("done")
+"""
+    assert script(code) == "done\n"
+    assert script.values() == [{"loss": 3}]
+    assert script.stderr.startswith("jig: METRICS ARE BEING LOST: ") and script.stderr.count("\n") == 1, script.stderr
