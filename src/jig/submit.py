@@ -203,7 +203,7 @@ def dry_run(wanted: Wanted, teller: Teller) -> tuple[Plan, list[list[Any]]]:
     from jig import snapshot, targets
 
     decided = decide(wanted)
-    _tell_of_spark(decided.spec.spark, teller.warn)
+    _tell_of_spark(decided.spec, teller.warn)
     home = Home(default_home())
     frozen, plan_with = freeze(decided, home, snapshot.Hasher(), wanted, teller)
     ticket = targets.Ticket(DRY_RUN_ID, 0, 0.0, user())
@@ -218,7 +218,7 @@ def submit(wanted: Wanted, teller: Teller, decided: Decided | None = None) -> Su
     """
     decided = decided or decide(wanted)
     _tell_of_lock(decided.environment, decided.lock, teller.warn)
-    _tell_of_spark(decided.spec.spark, teller.warn)
+    _tell_of_spark(decided.spec, teller.warn)
     home = Home(default_home())
     machine = machines.for_target(decided.spec.target)
     while True:
@@ -310,12 +310,12 @@ def _tell_of_lock(environment: environments.Environment, lock: Lock | None, warn
         warn("the lock does not fit the conda file any more and is not used; make it again:  jig environment lock")
 
 
-def _tell_of_spark(spark: SparkSpec | None, warn: Callable[[str], None]) -> None:
-    if spark is None:
+def _tell_of_spark(spec: RunSpec, warn: Callable[[str], None]) -> None:
+    if spec.spark is None:
         return
     from jig.targets.spark import doubts
 
-    for doubt in doubts(spark):
+    for doubt in doubts(spec.spark, spec.project_root):
         warn(doubt)
 
 

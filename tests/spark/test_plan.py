@@ -125,6 +125,33 @@ def test_what_the_project_says_of_the_master_wins(sparks):
 SECRET = "configuration:\n  spark.hadoop.fs.s3a.secret.key: hush\n  spark.x.token: {fromClient: TOKEN}\n"
 
 
+def test_a_setting_from_the_client_beats_ours_and_is_shown_nowhere(sparks, monkeypatch):
+    """What is passed by file would lose against an option of ours; Spark's own page knows what not to show."""
+    monkeypatch.setenv("WHO", "me")
+    said = "configuration:\n  spark.app.name: {fromClient: WHO}\n  spark.driver.memory: {fromClient: WHO}\n"
+    spark = planned(sparks, "type: local\n", said).spark
+    assert spark is not None and [key for key, _ in spark.defaults] == [
+        *("spark.jig.run", "spark.redaction.regex", "spark.ui.port", "spark.log.level"),
+    ]
+    assert dict(spark.defaults)["spark.redaction.regex"].endswith(r"|^spark\.app\.name$|^spark\.driver\.memory$")
+
+
+def test_where_repositories_are(sparks):
+    said = "repositories: [https://one/m, 'my lib, ü#1/', /srv/maven, ~/.m2/repository]\n"
+    said += "configuration: {spark.jars.packages: 'a:b:1', spark.jars.repositories: 'https://two/m'}\n"
+    spark = planned(sparks, "type: local\n", said).spark
+    assert (
+        spark is not None
+        and spark.settings == ()
+        and spark.words[3:]
+        == (
+            "--repositories",
+            "https://one/m,file://{work}/my%20lib%2C%20%C3%BC%231,file:///srv/maven,file://{home}/.m2/repository,https://two/m",
+            *("--packages", "a:b:1"),
+        )
+    )
+
+
 def test_secrets_are_in_no_plan(sparks, monkeypatch):
     monkeypatch.setenv("TOKEN", "psst")
     plan = planned(sparks, "type: local\n", SECRET)
@@ -160,14 +187,19 @@ def test_which_names_speak_of_secrets(key, secret):
 
 
 def test_doubts_are_told(sparks):
-    sparks.write("aml_config/spark_dependencies.yml", SECRET + "  hive.x: 1\n" + SETTINGS.partition("repositories")[1])
     sparks.write(
-        "aml_config/spark_dependencies.yml", SECRET + "  hive.x: 1\npackages:\n" + SETTINGS.partition("packages:\n")[2]
+        "aml_config/spark_dependencies.yml",
+        SECRET
+        + "  hive.x: 1\nrepositories: [lib, own, /theirs, ~/theirs]\npackages:\n"
+        + SETTINGS.partition("packages:\n")[2],
     )
-    ignored, secret, gone = doubts(Project.find(str(sparks.path)).spark())
+    sparks.write("own/a", "")
+    told = doubts(Project.find(str(sparks.path)).spark(), str(sparks.path))
+    ignored, secret, gone, missing = told
     assert ignored.endswith("Spark ignores `hive.x`, whose name does not begin with `spark.`")
     assert "write `spark.hadoop.fs.s3a.secret.key: {fromClient: VARIABLE}`" in secret
     assert "mmlspark_2.11:0.7.91 can be had nowhere any more and is left out; SynapseML" in gone
+    assert missing.endswith("the project has no folder lib, which is to be a repository")
 
 
 def test_a_dry_run_shows_the_command(sparks):
@@ -191,6 +223,34 @@ def test_faults_of_a_compute_file(sparks, text, message, fix):
     with pytest.raises(ProjectError) as caught:
         Project.find(str(sparks.path)).compute_target("s")
     assert message in caught.value.faults[0].message and fix in caught.value.faults[0].fix
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        ("configuration: {'spark.x=y': 1}", "`spark.x=y` is no name of a setting", "write `NAME: value`"),
+        ("configuration: {'--conf a': 1}", "`--conf a` is no name of a setting", "write `NAME: value`"),
+        ("configuration: {spark.master: head:7077}", "`head:7077` is no Spark master", "spark://HOST:7077"),
+        ("configuration: {spark.submit.deployMode: edge}", "must be client or cluster, but found `edge`", ""),
+        ("configuration: {spark.master: {fromClient: M}}", "it cannot come from a variable", "write its value here"),
+        ("repositories: ['https://a, https://b']", "is not one address", "on a line of its own"),
+        ("repositories: ['https://ada:hush@repo/m']", "the address https://repo… has a login in it", "ivySettings"),
+        ("repositories: [lib/../../out]", "the folder lib/../../out is outside the project", "move it"),
+        ("repositories: ['']", "an empty text is no repository", "remove"),
+        ("packages: [{group: 'a,b:c:1', artifact: b, version: 1}]", "`group` must be one word without", ""),
+        ("packages: [{group: a, artifact: b, version: ''}]", "`version` is missing in this package", "add `version: …`"),
+        ("packages: ['a:b:1']", "must have `group`", "write `group: a`, `artifact: b`, `version: 1`"),
+        ("[1]", "expected keys with values", ""),
+        ("configuration: [1]", "`configuration` must hold keys with values", ""),
+        ("configuration: {spark: {}}", "of which only `fromClient: VARIABLE` has a meaning", ""),
+    ],
+)  # fmt: skip
+def test_faults_of_a_spark_file(sparks, text, message, fix):
+    sparks.write("aml_config/spark_dependencies.yml", text)
+    with pytest.raises(ProjectError) as caught:
+        Project.find(str(sparks.path)).spark()
+    assert message in caught.value.faults[0].message and fix in caught.value.faults[0].fix
+    assert "hush" not in str(caught.value)
 
 
 def test_a_setting_that_holds_something_else(sparks):

@@ -92,6 +92,8 @@ def read_conda(path: str, shown: str, cache_dir: str | None) -> CondaSpec:
 
 def read_spark(path: str, shown: str, cache_dir: str | None) -> SparkSpec:
     """The Spark settings that a file describes; raises ProjectError with every fault in it."""
+    from jig.project import spark_faults
+
     place = Place(shown, "a Spark dependencies file")
     section = Section(place.open(path, cache_dir), place, keys.SPARK)
     section.choice("version", ("1", "2"))
@@ -108,13 +110,19 @@ def read_spark(path: str, shown: str, cache_dir: str | None) -> SparkSpec:
             value = package.value(key)
             if value is None or (value.is_scalar and not value.text):
                 place.fault(node.line, f"packages.{key}", f"`{key}` is missing in this package", f"add `{key}: …`")
+            elif value.is_scalar and (found := spark_faults.coordinate(key, value.text)):
+                package.fault(key, *found)
         packages.append(SparkPackage(*(value or "" for value in values)))
     given, from_client = _settings(section.section("configuration", None))
+    repositories = _trimmed(section.texts("repositories"))
+    for item in repositories:
+        if found := spark_faults.repository(item.text):
+            place.fault(item.line, "repositories", *found)
     spec = SparkSpec(
         file=shown,
         configuration=given,
         client_settings=from_client,
-        repositories=tuple(item.text for item in _trimmed(section.texts("repositories"))),
+        repositories=tuple(item.text for item in repositories),
         packages=tuple(packages),
     )
     place.close()
@@ -123,17 +131,24 @@ def read_spark(path: str, shown: str, cache_dir: str | None) -> SparkSpec:
 
 def _settings(section: Section) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Spark's settings: those with a value here, and those whose value a variable of the client has."""
+    from jig.project import spark_faults
+
     given: list[tuple[str, str]] = []
     from_client: list[tuple[str, str]] = []
     for key, (_, node) in section.entries.items():
         if node.kind == MAP:
             variable = section.section(key, keys.SPARK_SETTING).text("fromClient")
-            if variable:
+            if variable and (found := spark_faults.client_setting(key)):
+                section.fault(key, *found)
+            elif variable:
                 from_client.append((key, variable))
             else:
                 section.fault(key, f"`{key}` holds keys, of which only `fromClient: VARIABLE` has a meaning")
         else:
-            given.append((key, section.text(key) or ""))
+            value = section.text(key) or ""
+            if found := spark_faults.setting(key, value):
+                section.fault(key, *found)
+            given.append((key, value))
     return tuple(given), tuple(from_client)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from jig.plan import Plan, Spark
 from jig.project import ComputeTarget, SparkSpec
 from jig.spec import RunSpec
@@ -12,7 +15,10 @@ YARN = "yarn"
 # What these words stand in is not shown, and reaches Spark by a file that has no name.
 SECRET_WORDS = ("secret", "password", "passwd", "token", "credential", "accesskey", "accountkey", "apikey", "sas")
 # Of these a setting of Spark's may say the same; one of them has to be silent.
-MASTER, MODE, PACKAGES = "spark.master", "spark.submit.deployMode", "spark.jars.packages"
+MASTER, MODE = "spark.master", "spark.submit.deployMode"
+PACKAGES, REPOSITORIES = "spark.jars.packages", "spark.jars.repositories"
+# What Spark hides by itself, and what else we take for a secret; a pattern of Java's.
+REDACTED = "(?i)secret|password|passwd|token|credential|access[.]?key|account[.]?key|api[.]?key|[.]sas[.]"
 DEAD_GROUP = "com.microsoft.ml.spark"  # its files are gone
 SUCCESSOR = "com.microsoft.azure:synapseml_2.12:1.1.1"
 
@@ -33,11 +39,13 @@ def of(spec: RunSpec) -> Spark:
     words += ["{defaults}"] if is_local(master) else ["--deploy-mode", mode, "{defaults}", "{environment}", "{modules}"]
     packages = [":".join(package) for package in given.packages if package.group != DEAD_GROUP]
     packages += [said[PACKAGES]] if said.get(PACKAGES) else []
-    if packages and given.repositories:
-        words += ["--repositories", ",".join(map(_repository, given.repositories))]
+    repositories = [*map(_repository, given.repositories), *([said[REPOSITORIES]] if said.get(REPOSITORIES) else [])]
+    if packages and repositories:
+        words += ["--repositories", ",".join(repositories)]
     if packages:
         words += ["--packages", ",".join(packages)]
-    spoken = (MASTER, MODE, PACKAGES)  # of these by words of their own
+    spoken = (MASTER, MODE, PACKAGES, REPOSITORIES)  # of these by words of their own
+    hidden = tuple(sorted({*filter(is_secret, said), *(key for key, _ in given.client_settings)}))
     return Spark(
         submit=target.spark_submit_location,
         words=tuple(words),
@@ -45,8 +53,8 @@ def of(spec: RunSpec) -> Spark:
         master=master,
         mode="client" if is_local(master) else mode,
         settings=tuple((key, value) for key, value in said.items() if key not in spoken and not is_secret(key)),
-        defaults=tuple((key, value) for key, value in _defaults(spec, master, mode) if key not in said),
-        hidden=tuple(sorted({*filter(is_secret, said), *(key for key, _ in given.client_settings)})),
+        defaults=tuple(each for each in _defaults(spec, master, mode, hidden) if each[0] not in {*said, *hidden}),
+        hidden=hidden,
         file=given.file,
     )
 
@@ -62,8 +70,8 @@ def is_secret(key: str) -> bool:
     return any(word in (key.lower().split(".") if word == "sas" else plain) for word in SECRET_WORDS)
 
 
-def doubts(settings: SparkSpec) -> list[str]:
-    """What a person should know of a Spark file: settings that do nothing, secrets, packages that are gone."""
+def doubts(settings: SparkSpec, root: str) -> list[str]:
+    """What a person should know of a Spark file: settings that do nothing, secrets, what is not there."""
     told = []
     for key, _ in settings.configuration + settings.client_settings:
         if not key.startswith("spark."):
@@ -80,6 +88,9 @@ def doubts(settings: SparkSpec) -> list[str]:
                 f"{settings.file}: {':'.join(package)} can be had nowhere any more and is left out; "
                 f"SynapseML has taken its place, for Spark 3.5 {SUCCESSOR}"
             )
+    for place in settings.repositories:
+        if "://" not in place and not place.startswith(("/", "~/")) and not os.path.isdir(os.path.join(root, place)):
+            told.append(f"{settings.file}: the project has no folder {place}, which is to be a repository")
     return told
 
 
@@ -102,9 +113,11 @@ def _mode(target: ComputeTarget, said: dict[str, str]) -> str:
     return target.yarn_deploy_mode if _master(target, said) == YARN else "client"
 
 
-def _defaults(spec: RunSpec, master: str, mode: str) -> list[tuple[str, str]]:
+def _defaults(spec: RunSpec, master: str, mode: str, hidden: tuple[str, ...]) -> list[tuple[str, str]]:
     """What suits the machine, where neither the project nor the engine's own settings say anything."""
     chosen = [("spark.jig.run", "{id}"), ("spark.app.name", f"{spec.script} ({{id}})")]
+    if hidden:  # nor does Spark's own page show them, or its log of events
+        chosen.append(("spark.redaction.regex", "|".join([REDACTED, *(f"^{re.escape(key)}$" for key in hidden)])))
     if is_local(master):
         chosen.append(("spark.driver.memory", "{memory}"))
     if spec.target.in_container:
@@ -117,5 +130,11 @@ def _defaults(spec: RunSpec, master: str, mode: str) -> list[tuple[str, str]]:
 
 
 def _repository(place: str) -> str:
-    """An address as it is; a folder of the project where the run has it."""
-    return place if "://" in place else "file://{work}/" + place.strip("/")
+    """An address as it is; a folder of the project where the run has it, and one of the machine's where it is."""
+    from urllib.parse import quote
+
+    if "://" in place:
+        return place
+    if place.startswith("~/"):
+        return "file://{home}/" + quote(place[2:])
+    return "file://" + quote(place) if place.startswith("/") else "file://{work}/" + quote(place.strip("/"))
