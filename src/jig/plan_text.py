@@ -38,13 +38,14 @@ FILLED_IN = {
 SPARK_FILLED_IN = {
     "defaults": "",
     "environment": "--archives … with the packages of this environment; nothing where the Python is yours",
-    "modules": "--py-files … with the other modules beside the script, if there are any",
+    "modules": "--py-files … with the other modules beside the script, and with what a script may import of jig",
     "memory": "half of the memory there",
     "address": "the address that the machine has towards the master",
     "ui": "a free port of its loopback, for Spark's own page",
     "ivy": "a folder for downloaded packages that outlives the container",
     "id": "the run's id",
     "work": "the folder that the script runs in",
+    "home": "your home folder there",
 }
 # So that a long command can be read, and pasted all the same.
 BEFORE_MOUNT, BEFORE_SETTING = (" \\\n" + 23 * " " + word for word in ("--mount ", "--conf "))

@@ -76,6 +76,14 @@ def test_which_spark_comes_first(bare, monkeypatch):
     found = engine.find(str(named), True, FILES)
     assert (found.submit, found.version) == (str(named), "2.1.1")
     assert engine.find(str(program(bare / "theirs/submit.sh")), False, FILES).version == ""
+    assert engine.find(str(bare / "named"), True, FILES).submit == str(named), "its folder will do"
+    named.chmod(0o644)
+    with pytest.raises(Refused, match=r"bin/spark-submit, which aml_config/s.compute names, is no program"):
+        engine.find(str(bare / "named"), True, FILES)
+    with pytest.raises(Refused, match=r"there is no spark-sumbit, which aml_config/s.compute names"):
+        engine.find("spark-sumbit", True, FILES)
+    home.chmod(0o644)
+    assert engine.find("spark-submit", False, FILES).submit == str(own)
 
 
 @pytest.mark.parametrize(
@@ -143,21 +151,75 @@ def test_words_are_filled_in():
     assert words.fill(given, known) == ["--master", "x", "--conf", "a=b", "file:///w/m", "{theirs}"]
 
 
+def test_lists_and_settings_that_say_the_same():
+    """An option would be all that Spark takes; what the person says in a file that nobody sees beats ours as well."""
+    argv = ["--archives", "e#environment", "--py-files", "m.zip"]
+    said = {"spark.submit.pyFiles": "theirs.zip"}
+    assert words.joined(argv, said, {"spark.archives": "a.zip"}) == [
+        *("--archives", "e#environment,a.zip", "--py-files", "m.zip,theirs.zip"),
+    ]
+    assert words.joined(["--master", "x"], said, {}) == ["--master", "x"]
+    ours = ["--archives", "e#environment", "--conf", "spark.pyspark.python=./e/bin/python"]
+    assert words.silent(ours, {"spark.pyspark.python": "mine"}) == ours[:2] and words.silent(ours, {}) == ours
+    theirs = {"spark.pyspark.python": "/usr/bin/python2", "spark.a": "1"}
+    assert ship.own_python(theirs) == ["--conf", f"spark.pyspark.python={sys.executable}"]
+    assert ship.own_python({"spark.a": "1"}) == []
+
+
+def test_the_port_of_the_page():
+    settings, theirs = {"spark.ui.port": "4050"}, {"spark.ui.port": "0"}
+    assert words.page_port(settings, {}, theirs) == 4050
+    assert words.page_port({}, {"spark.ui.port": "4051"}, theirs) == 4051
+    free = words.page_port({}, {}, theirs)
+    assert free > 1023 and theirs == {}, "any port: one that we know"
+    settings = {"spark.ui.port": "0"}
+    assert words.page_port(settings, {}, {}) == int(settings["spark.ui.port"]) > 1023
+
+
+def test_a_script_that_spark_would_take_for_an_address(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words.resource("a b%20ü.py") == "a b%20ü.py"
+    assert words.resource("a #1.py") == f"file://{tmp_path}/a%20%231.py"
+
+
+@pytest.mark.parametrize(("locale", "speaks"), [("C", False), ("xx_YY.UTF-8", False), ("C.UTF-8", True)])
+def test_whether_java_would_understand(monkeypatch, locale, speaks):
+    import locale as module
+
+    before = module.setlocale(module.LC_CTYPE)
+    monkeypatch.setenv("LC_ALL", locale)
+    try:
+        assert words.speaks_utf8() is speaks
+    finally:
+        module.setlocale(module.LC_CTYPE, before)
+
+
 def test_memory_is_half_of_what_there_is(tmp_path):
     (tmp_path / "memory.max").write_text("max\n")
+    none = str(tmp_path / "none")
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert words.memory(str(tmp_path)) == f"{max(1 << 30, min(30 << 30, total // 2)) >> 20}m"
+    assert words.memory(str(tmp_path), none) == f"{max(1 << 30, min(30 << 30, total // 2)) >> 20}m"
     (tmp_path / "memory.max").write_text(f"{4 << 30}\n")
-    assert words.memory(str(tmp_path)) == "2048m"
+    assert words.memory(str(tmp_path), none) == "2048m"
     (tmp_path / "memory.max").write_text("1000000\n")
-    assert words.memory(str(tmp_path)) == "1024m"
+    assert words.memory(str(tmp_path), none) == "1024m"
+    # A job's own group, below one with a tighter limit; the other generation of control groups beside it.
+    (tmp_path / "memory.max").write_text("max\n")
+    for place, limit in (("job.slice/a/memory.max", "max"), ("job.slice/memory.max", 6 << 30), ("memory/j/x", 0)):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(f"{limit}\n")
+    (tmp_path / "own").write_text("0::/job.slice/a\n")
+    assert words.memory(str(tmp_path), str(tmp_path / "own")) == "3072m"
+    (tmp_path / "memory/j/memory.limit_in_bytes").write_text(f"{5 << 30}\n")
+    (tmp_path / "own").write_text("9:cpu:/c\n8:hugetlb,memory:/j\n")
+    assert words.memory(str(tmp_path), str(tmp_path / "own")) == "2560m"
 
 
 def test_the_engines_own_settings(tmp_path):
     file = tmp_path / "spark-defaults.conf"
     file.write_text("# x\nspark.a  1\nspark.b=2\n! y\n\n spark.c: 3\n")
-    assert words.names_in(str(file)) == {"spark.a", "spark.b", "spark.c"}
-    assert words.names_in("") == set()
+    assert words.settings_in(str(file)) == {"spark.a": "1", "spark.b": "2", "spark.c": "3"}
+    assert words.settings_in("") == {}
     assert words.properties({"spark.d": "4"}, str(file)) == file.read_bytes() + b"\nspark.d=4\n"
 
 
@@ -266,15 +328,18 @@ def test_modules_beside_the_script(tmp_path, monkeypatch):
     monkeypatch.setenv("JIG_RUN_DIR", str(tmp_path))
     (tmp_path / "code/lib").mkdir(parents=True)
     (tmp_path / "code/etl.py").write_text("")
-    assert ship.modules("code/etl.py") == []
+    option, place = ship.modules("code/etl.py")
+    names = zipfile.ZipFile(place).namelist()
+    assert "azureml/logging.py" in names and not any(name.startswith(("jig_", "code")) for name in names)
     for name in ("code/lib/__init__.py", "code/lib/a.py", "code/b.py", "above.py", "code/c.txt"):
         (tmp_path / name).write_text("")
+    os.utime(tmp_path / "code/b.py", (0, 0))  # before there was any zip
     option, place = ship.modules("code/etl.py")
-    assert option == "--py-files" and sorted(zipfile.ZipFile(place).namelist()) == [
-        "b.py",
-        "lib/__init__.py",
-        "lib/a.py",
-    ]
+    names = [name for name in zipfile.ZipFile(place).namelist() if name.partition("/")[0] not in ship.TRACKERS]
+    assert option == "--py-files" and names == ["b.py", "lib/__init__.py", "lib/a.py"]
+    (tmp_path / "code/azureml.py").write_text("theirs")
+    names = zipfile.ZipFile(ship.modules("code/etl.py")[1]).namelist()
+    assert "azureml.py" in names and "azureml/logging.py" not in names
 
 
 def test_a_driver_in_yarns_care(tmp_path, monkeypatch, capfdbinary):
@@ -283,13 +348,15 @@ def test_a_driver_in_yarns_care(tmp_path, monkeypatch, capfdbinary):
 
     submit = program(
         tmp_path / "spark-submit",
-        "#!/bin/sh\necho 'INFO Client: Submitted application application_17_0001' >&2\n"
+        "#!/bin/sh\ncat $2\necho 'INFO Client: Submitted application application_17_0001' >&2\n"
         "echo '\t tracking URL: http://head:8088/proxy/application_17_0001/'\nexit 3\n",
     )
     program(tmp_path / "bin/yarn", '#!/bin/sh\necho "yarn $*"\n')
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    assert elsewhere.run([str(submit)], watch.Record(str(tmp_path))) == 3
+    argv = [str(submit), "--properties-file", words.nameless(b"hush")]
+    assert elsewhere.run(argv, watch.Record(str(tmp_path))) == 3
     out = capfdbinary.readouterr().out
+    assert out.startswith(b"hush"), "what is hidden gets there"
     assert b"Submitted application" in out and out.endswith(b"yarn logs -applicationId application_17_0001\n")
     told = [json.loads(line) for line in (tmp_path / "spark.jsonl").read_text().splitlines()]
     assert [line.get("application") or line.get("page") for line in told] == [
@@ -298,22 +365,28 @@ def test_a_driver_in_yarns_care(tmp_path, monkeypatch, capfdbinary):
     ]
 
 
-def test_a_cancel_there_kills_the_application(tmp_path):
+@pytest.mark.parametrize("handed_in", ["before", "meanwhile"])
+def test_a_cancel_there_kills_the_application(tmp_path, handed_in):
+    """Also one whose number spark-submit prints only while it is told to end."""
     import signal
     import subprocess
     import time
 
-    submit = program(
-        tmp_path / "spark-submit", "#!/bin/sh\necho Submitted application application_17_0002\nexec sleep 100\n"
-    )
+    first, then = "application_17_0002", "exec sleep 100"
+    if handed_in == "meanwhile":
+        first, then = (
+            "yet",
+            "trap 'echo Submitted application application_17_0002; exit 1' TERM; while :; do sleep 0.1; done",
+        )
+    submit = program(tmp_path / "spark-submit", f"#!/bin/sh\necho {first}\n{then}\n")
     program(tmp_path / "bin/yarn", f'#!/bin/sh\necho "yarn $*" >> {tmp_path}/told\n')
     code = "import sys; from jig_spark import elsewhere, watch\n"
     code += f"sys.exit(elsewhere.run([{str(submit)!r}], watch.Record({str(tmp_path)!r})))"
     environ = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "script"), "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
     going = subprocess.Popen([sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE)
-    assert going.stdout is not None and b"application_17_0002" in going.stdout.readline()
+    assert going.stdout is not None and first.encode() in going.stdout.readline()
     time.sleep(0.2)
     going.send_signal(signal.SIGTERM)
     going.communicate(timeout=30)
-    assert going.returncode == 143
+    assert going.returncode == (143 if handed_in == "before" else 1)
     assert (tmp_path / "told").read_text().splitlines()[0] == "yarn application -kill application_17_0002"

@@ -38,6 +38,12 @@ ENDS = (
         "let jig bring the environment (no `userManagedEnvironment: true`), or name a Python that all of them have",
     ),
     (
+        b"PySpark cannot run with different minor versions",  # Spark 3
+        "python-mismatch",
+        "the executors run another version of Python than the driver",
+        "let jig bring the environment (no `userManagedEnvironment: true`), or name a Python that all of them have",
+    ),
+    (
         b"jig: no Python for the executor",
         "python-mismatch",
         "an executor has no Python of the driver's version",

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from urllib.parse import quote
 
 from jig_spark import engine as engines
 from jig_spark import ship, watch, words
@@ -22,7 +23,8 @@ def main(given):
     record = watch.Record(folder)
     try:
         argv, port, note = prepare(orders, hidden, record)
-    except Refused as refused:
+    except (Refused, OSError) as error:
+        refused = error if isinstance(error, Refused) else cannot(error)
         place = os.path.join(folder, "spark-refused.json")
         with open(place + ".new", "w") as file:
             json.dump({"detail": refused.detail, "hint": refused.hint}, file)
@@ -38,44 +40,69 @@ def main(given):
     return os.execv(argv[0], argv)
 
 
+def cannot(error):
+    """What the system would not let us do, as a refusal."""
+    about = ": %s" % error.filename if error.filename else ""
+    return Refused(
+        "what Spark needs could not be made ready: %s%s" % (error.strerror or error, about),
+        "mend that on the machine, and submit again",
+    )
+
+
 def prepare(orders, hidden, record):
     """The command, the port of the engine's page, and what a person should know."""
     on_cluster = orders["master"].partition("[")[0] != "local"
     engine = engines.find(orders["submit"], on_cluster, orders["files"])
     java, number, note = engines.java(engine.version)
     address = check_master(orders["master"], orders["files"])
-    settings = engine.settings()
-    port = words.free_port()
+    file = engine.settings()
+    theirs = words.settings_in(file)  # of the engine: below the person's, above ours
+    said = dict(orders["settings"], **hidden)
+    port = words.page_port(orders["settings"], hidden, theirs)
     known = {
         "id": os.environ["JIG_RUN_ID"],
         "memory": words.memory(),
         "ui": str(port),
-        "work": os.getcwd(),
+        "work": quote(os.getcwd()),  # in an address
+        "home": quote(os.path.expanduser("~")),
         "ivy": ivy(),
         "address": address,
     }
     known["defaults"] = []
-    named = words.names_in(settings)
     for key, value in orders["defaults"].items():
-        if key not in named and (address or value != "{address}"):
+        if key not in theirs and (address or value != "{address}"):
             known["defaults"] += ["--conf", "%s=%s" % (key, words.fill_word(value, known))]
     if on_cluster:
-        known["environment"] = ship.environment(orders, engine.version, record)
+        known["environment"] = words.silent(ship.environment(orders, engine.version, record), said)
         known["modules"] = ship.modules(orders["script"][0])
-    argv = [engine.submit] + words.fill(orders["words"], known)
+    else:
+        known["defaults"] += words.silent(ship.own_python(theirs), said)
+    argv = [engine.submit] + words.joined(words.fill(orders["words"], known), orders["settings"], theirs)
     for key, value in orders["settings"].items():
         argv += ["--conf", "%s=%s" % (key, value)]
-    argv += orders["script"]
+    argv += [words.resource(orders["script"][0])] + orders["script"][1:]
     if hidden:
-        argv[1:1] = ["--properties-file", words.nameless(words.properties(hidden, settings))]
+        argv[1:1] = ["--properties-file", words.nameless(words.properties(hidden, file))]
+    set_variables(engine, java, on_cluster, orders["script"][0])
+    record.write(argv=argv, spark=engine.version, java=number, master=orders["master"])
+    return argv, port, note
+
+
+def set_variables(engine, java, on_cluster, script):
+    """What Spark takes from its environment."""
     os.environ["JAVA_HOME"] = engines.startable(java, os.environ["JIG_RUN_DIR"])
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if engine.home:
         os.environ["SPARK_HOME"] = engine.home
-    if not on_cluster:  # nobody else need reach it, and its page asks for no password
+    if not words.speaks_utf8():  # Java would take what is not ASCII in a command line for question marks
+        os.environ["LC_ALL"] = "C.UTF-8"
+    if not on_cluster:
+        # Nobody else need reach it, and its page asks for no password.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    record.write(argv=argv, spark=engine.version, java=number, master=orders["master"])
-    return argv, port, note
+        # Tasks find what lies beside the script, as they do on a cluster.
+        before = os.environ.get("PYTHONPATH")
+        folder = os.path.dirname(os.path.abspath(script))
+        os.environ["PYTHONPATH"] = folder + os.pathsep + before if before else folder
 
 
 def ivy():

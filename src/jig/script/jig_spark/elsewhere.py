@@ -14,12 +14,17 @@ KILL_S, LOGS_S = 60, 120
 
 def run(argv, record):
     """Run spark-submit to its end; whoever ends us ends the application there. Returns its exit code."""
-    going = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    application = []
+    # With its descriptors: one of them may be the file with the hidden settings.
+    going = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, close_fds=False)
+    application, stopped = [], []
+
+    def kill_there():
+        if application and stopped:
+            _yarn("application", "-kill", application[0], limit_s=KILL_S)
 
     def stop(*_):
-        if application:
-            _yarn("application", "-kill", application[0], limit_s=KILL_S)
+        stopped.append(True)
+        kill_there()
         going.terminate()
 
     signal.signal(signal.SIGTERM, stop)
@@ -30,6 +35,7 @@ def run(argv, record):
         if found and not application:
             application.append(found.group(1).decode())
             record.write(application=application[0])
+            kill_there()  # one that was handed in just when we were told to stop
         if page:
             record.write(page=page.group(1).decode(errors="replace"))
     code = going.wait()

@@ -52,7 +52,14 @@ def find(location, on_cluster, files):
     """The engine that the target names, else the environment's or the machine's; for a cluster the machine's first."""
     if location != USUAL:
         place = os.path.expanduser(location)
+        if os.path.isdir(place):  # Spark's folder will do
+            place = os.path.join(place, "bin", USUAL)
         found = place if os.path.isfile(place) else shutil.which(location)
+        if found and not os.access(found, os.X_OK):
+            raise Refused(
+                "%s, which %s names, is no program" % (found, files[1]),
+                "make it one (chmod +x), or write the path of spark-submit as `sparkSubmitLocation`",
+            )
         if not found:
             raise Refused(
                 "there is no %s, which %s names" % (location, files[1]),
@@ -85,7 +92,7 @@ def _machines():
     own = [os.environ["SPARK_HOME"]] if os.environ.get("SPARK_HOME") else []
     usual = [os.path.join(folder, "bin", USUAL) for folder in PLACES]
     places = [os.path.join(folder, "bin", USUAL) for folder in own] + [shutil.which(USUAL) or ""] + usual
-    return next((place for place in places if os.path.isfile(place)), "")
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
 
 
 def _engine(submit):

