@@ -75,7 +75,9 @@ def test_environment_and_modules_travel(here, spark_cluster, cli, jig_home, tmp_
         monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
         here.write("aml_config/conda_dependencies.yml", "dependencies:\n  - python=3.11\n  - pip: [alpha]\n")
         here.write("work.py", WORK)
-        here.write("beside.py", "def answer():\n    return 42\n")
+        here.write(
+            "beside.py", "import jig\nfrom azureml.logging import get_azureml_logger\ndef answer():\n    return 42\n"
+        )
         said = cli("submit", "-c", "spark", "work.py")
     assert said.code == 0, said.out + said.err + spark_cluster.logs()
     assert "worker1 1.0 42 True True\nworker2 1.0 42 True True\n" in said.out

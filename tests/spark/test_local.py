@@ -8,13 +8,14 @@ import urllib.request
 import pytest
 
 from jig.runner import events
-from tests.conftest import alive, call, spawn, until
+from tests.conftest import alive, call, environ, spawn, until
 from tests.spark.engine import QUICK_JAVA
 from tests.spark.maven import MavenFolder
 
 ETL = """
 import os, sys, time
 import jig
+from beside import wait
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 conf = spark.sparkContext.getConf()
@@ -22,7 +23,7 @@ for name in sys.argv[2].split(","):
     print(name, conf.get(name))
 loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
 print("resource", loader.getResource("words.txt") is not None)
-slow = spark.sparkContext.parallelize(range(40), 40).map(lambda n: time.sleep(0.1) or n).sum()
+slow = spark.sparkContext.parallelize(range(40), 40).map(lambda n: wait() or n).sum()
 jig.log(total=slow, partitions=spark.range(10).repartition(3).rdd.getNumPartitions())
 with open("outputs/total.txt", "w") as file:
     file.write(str(slow))
@@ -69,14 +70,20 @@ def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
     maven.add("org.example:words:1.0", {"words.txt": "x"})
     elsewhere = MavenFolder(tmp_path / "settings").settings()
     sparks.write("aml_config/spark_dependencies.yml", SETTINGS.format(settings=elsewhere, ivy=tmp_path / "ivy"))
-    sparks.write("etl.py", ETL)
+    sparks.write("code/etl.py", ETL)
+    sparks.write("code/beside.py", "import time\ndef wait():\n    time.sleep(0.1)\n")
     go = tmp_path / "go"
-    client = spawn("submit", "-c", "spark", "etl.py", str(go), ",".join(SHOWN), "{id} {work}")
+    words = ("code/etl.py", str(go), ",".join(SHOWN), "{id} {work} ü")
+    client = spawn("submit", "-c", "spark", *words, env={**environ(), "LC_ALL": "C"})
     try:
         (folder,) = until(lambda: list((jig_home / "runs").glob("proj_*")))
         page = until(lambda: [line["ui"] for line in told(folder) if "ui" in line], 60)
         with urllib.request.urlopen(f"http://127.0.0.1:{page[0]}/api/v1/applications", timeout=30) as answer:
-            assert folder.name in json.load(answer)[0]["name"]
+            (application,) = json.load(answer)
+        assert folder.name in application["name"]
+        with urllib.request.urlopen(f"{answer.url}/{application['id']}/environment", timeout=30) as answer:
+            shown = answer.read().decode()
+        assert "spark.x.token" in shown and "hush" not in shown and "psst" not in shown
         words = alive("org.apache.spark.deploy.SparkSubmit")
         assert words and not any("hush" in one or "psst" in one for one in words)
         go.write_text("")
@@ -84,10 +91,10 @@ def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
     finally:
         client.kill()
     assert client.returncode == 0, out + err
-    assert f"spark.app.name etl.py ({folder.name})\n" in out
+    assert f"spark.app.name code/etl.py ({folder.name})\n" in out
     assert "spark.sql.shuffle.partitions 3\n" in out
     assert "spark.x.secret.key hush:  =\\ ü\n" in out and "spark.x.token psst\n" in out
-    assert "third {id} {work}\n" in out, "what is the person's is nobody's to fill in"
+    assert "third {id} {work} ü\n" in out, "what is the person's is nobody's to fill in"
     assert "resource True\n" in out and "hidden []\n" in out
     assert f"jig: Spark's page: http://127.0.0.1:{page[0]}\n" in out
     assert "Status: Completed\n" in out and "Metrics: total 780, partitions 3\n" in out

@@ -76,6 +76,9 @@ def test_which_spark_comes_first(bare, monkeypatch):
     found = engine.find(str(named), True, FILES)
     assert (found.submit, found.version) == (str(named), "2.1.1")
     assert engine.find(str(program(bare / "theirs/submit.sh")), False, FILES).version == ""
+    pips = make_spark(bare / "venv/lib/python3.9/site-packages/pyspark", "3.5.1")
+    found = engine.find(str(program(bare / "venv/bin/spark-submit")), True, FILES)
+    assert (found.submit, found.home, found.version) == (str(pips), str(pips.parent.parent), "3.5.1")
     assert engine.find(str(bare / "named"), True, FILES).submit == str(named), "its folder will do"
     named.chmod(0o644)
     with pytest.raises(Refused, match=r"bin/spark-submit, which aml_config/s.compute names, is no program"):

@@ -97,14 +97,21 @@ def _machines():
 
 def _engine(submit):
     home = os.path.dirname(os.path.dirname(os.path.realpath(submit)))
+    version = _version(home)
+    if version:
+        return Engine(submit, home, version)
+    # The program that pip puts beside its Python looks for the rest by the Python of the run, which need not have it.
+    for packages in ("lib/python3*/site-packages", "lib/python3*/dist-packages"):
+        for place in glob.glob(os.path.join(glob.escape(home), packages, "pyspark")):
+            if _version(place) and os.path.isfile(os.path.join(place, "bin", USUAL)):
+                return Engine(os.path.join(place, "bin", USUAL), place, _version(place))
+    return Engine(submit, "", "")  # a program of another kind
+
+
+def _version(home):
+    """The version of the Spark in this folder; empty where there is none."""
     jars = glob.glob(os.path.join(glob.escape(home), "jars", "spark-core_*.jar"))
-    if not jars:  # a program of another kind, or the one that pip puts beside its Python, which finds the rest
-        beside = _environments()
-        if beside and os.path.dirname(os.path.realpath(submit)) == os.path.dirname(sys.executable):
-            return _engine(beside)
-        return Engine(submit, "", "")
-    version = os.path.basename(jars[0])[: -len(".jar")].rpartition("_")[2].partition("-")[2]
-    return Engine(submit, home, version)
+    return os.path.basename(jars[0])[: -len(".jar")].rpartition("_")[2].partition("-")[2] if jars else ""
 
 
 def numbers(version):
