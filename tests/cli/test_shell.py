@@ -15,6 +15,7 @@ from jig.runner.folder import Home
 from jig.system import lock
 from tests.conftest import alive, call, spawn, until
 from tests.listener import Listener
+from tests.system_packages import need
 from tests.terminal import Terminal, jig
 
 SIX = "import importlib.metadata as m; print(m.version('six'))"
@@ -39,6 +40,7 @@ def pids(command: str) -> "list[str]":
 
 @pytest.fixture(autouse=True)
 def bash(monkeypatch):
+    need("procps")
     monkeypatch.setenv("SHELL", "/bin/bash")
 
 

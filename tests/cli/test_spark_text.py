@@ -17,6 +17,8 @@ def test_the_stage_that_is_at_work():
     assert spark_text.work({"stages": [waiting, failing]}) == (
         "stage 7 [=========           ] 92/200 tasks, 3 failed, collect at a.py:3 and 1 more"
     )
+    nobody = {"stages": [waiting], "waits": True}
+    assert spark_text.work(nobody).startswith("waits for executors, stage 8 [                    ] 0/200 tasks")
     assert spark_text.work({"stages": []}) == spark_text.work({"stages": [{"tasks": 0}, "nonsense"]}) == ""
 
 

@@ -26,6 +26,8 @@ def engine_folder():
     if os.geteuid() != 0:
         raise RuntimeError("engines for tests are started by root only: run these tests as root")
     need(*PACKAGES)
+    if shutil.which("docker") is None:  # a package of its own since Debian 13
+        need("docker-cli")
     with own_folder() as folder:
         folder.chmod(0o711)  # to the socket of an engine that is for others too
         yield folder

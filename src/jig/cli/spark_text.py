@@ -19,4 +19,6 @@ def work(told: dict[str, Any]) -> str:
     full = BAR * done // tasks
     failed = f", {stage['failed']} failed" if stage.get("failed") else ""
     more = f" and {len(stages) - 1} more" if len(stages) > 1 else ""
-    return f"stage {stage['id']} [{'=' * full}{' ' * (BAR - full)}] {done}/{tasks} tasks{failed}, {stage['name']}{more}"
+    waits = "waits for executors, " if told.get("waits") else ""
+    bar = "=" * full + " " * (BAR - full)
+    return f"{waits}stage {stage['id']} [{bar}] {done}/{tasks} tasks{failed}, {stage['name']}{more}"

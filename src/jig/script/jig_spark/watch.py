@@ -112,7 +112,9 @@ def _state(connect, port, application):
     ]
     jobs = _ask(connect, port, "/%s/jobs" % application)
     going = [job for job in jobs if job["status"] == "RUNNING"]
+    waits = bool(stages) and not any(stage["active"] for stage in stages)
     return {
+        "waits": waits and not _executors(connect, port, application),
         "stages": sorted(stages, key=lambda stage: stage["id"])[:20],
         "jobs": {
             "running": len(going),
@@ -120,3 +122,9 @@ def _state(connect, port, application):
             "failed": len([job for job in jobs if job["status"] == "FAILED"]),
         },
     }
+
+
+def _executors(connect, port, application):
+    """How many there are for tasks; on one machine the driver is one."""
+    found = _ask(connect, port, "/%s/executors" % application)
+    return len([about for about in found if about["isActive"] and about["totalCores"] > 0])
