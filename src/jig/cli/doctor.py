@@ -105,6 +105,7 @@ class Preflight:
         self.container = question(target, config)
         self.faults: list[Finding] = list(_hidden(config))
         self.environment: dict[str, Any] | None = None
+        self.spark: dict[str, Any] | None = None
         self.subject = self._subject(config)
         self._read(project, config)
 
@@ -113,7 +114,8 @@ class Preflight:
         from jig.doctor import findings
 
         before = time.time()
-        facts = machine.ask("doctor", container=self.container, environment=self.environment)["doctor"]
+        asked = {"container": self.container, "environment": self.environment, "spark": self.spark}
+        facts = machine.ask("doctor", **asked)["doctor"]
         if machine.remote:
             from jig.machines.ssh import SshMachine
 
@@ -170,6 +172,13 @@ class Preflight:
             found = lock.read(environments.lock_path(os.path.join(project.root, conda.file)))
             environment = found.applied(environment) if found and found.fits(environment) else environment
         self.environment = environment.to_json()
+        if config.framework == "PySpark" and not self.target.in_container:
+            from jig.targets.spark import question
+
+            settings = project.spark(config.spark_file, config.spark_file_named)
+            lines = [*conda.packages, *conda.pip] if managed else []
+            brought = any(line.text.lower().startswith("pyspark") for line in lines)
+            self.spark = question(self.target, config, settings, brought)
 
 
 def _hidden(config: RunConfig | None) -> Iterator[Finding]:

@@ -53,8 +53,10 @@ def findings(facts: dict[str, Any], subject: Subject) -> list[Finding]:
     from jig.doctor.devices import findings as of_devices
     from jig.doctor.frameworks import findings as of_frameworks
     from jig.doctor.machine import about, room
+    from jig.doctor.spark import findings as of_spark
 
     found = [*about(facts, subject), *of_devices(facts, subject), *of_frameworks(facts, subject)]
+    found += of_spark(facts, subject.conda_file)
     return [*found, *of_containers(facts, subject), *room(facts, subject)]
 
 

@@ -25,6 +25,7 @@ ASKED = {
     "look": "NVIDIA driver",
     "nodes": "device files",
     "packages": "python",
+    "spark": "spark",
     "logout": "runs",
     "shared_memory_bytes": "shared memory",
 }

@@ -26,12 +26,16 @@ NODES = "/dev"
 
 
 def facts(
-    home: Home, container: "Optional[Dict[str, str]]", environment: "Optional[Dict[str, Any]]"
+    home: Home,
+    container: "Optional[Dict[str, str]]",
+    environment: "Optional[Dict[str, Any]]",
+    spark: "Optional[Dict[str, Any]]" = None,
 ) -> "Dict[str, Any]":
     """Everything in one answer. `late` has the questions that went unanswered, with the seconds they were given;
     `failed` those that the system refused, with its words.
 
-    `container` is what a probe asks of an engine, `environment` the one that the run is to have; None: not asked.
+    `container` is what a probe asks of an engine, `environment` the one that the run is to have, `spark` what it would
+    tell Spark; None: not asked.
     """
     from jig.runner.gpu.look import look
 
@@ -46,6 +50,7 @@ def facts(
             "look": (2 * QUICK_S, lambda: look(QUICK_S)),
             "engine": (ENGINE_S, lambda: probe_engine.look(home.path, container)),
             "packages": (PACKAGES_S, lambda: packages(home, container, environment)),
+            "spark": (PACKAGES_S, lambda: sparks(home, environment, spark)),
         }
     )
     engine = answers.pop("engine") if "engine" in answers else _silent_engine(failed.get("engine"))
@@ -145,6 +150,19 @@ def packages(
         return _in_folder(home, environment)
     except (EngineFailed, EnvironmentFailed, NotStarted) as failure:
         return {"prepared": False, "error": failure.reason, "hint": failure.hint}
+
+
+def sparks(home: Home, environment: "Optional[Dict[str, Any]]", spark: "Optional[Dict[str, Any]]") -> "Dict[str, Any]":
+    """The Spark of the run, and its Java; a Python that cannot be asked is told by `packages`."""
+    if environment is None or spark is None:
+        return {}
+    from jig.runner import spark_look
+    from jig.runner.environment import EnvironmentFailed, NotStarted
+
+    try:
+        return spark_look.look(home, environment, spark)
+    except (EnvironmentFailed, NotStarted):
+        return {}
 
 
 def _in_folder(home: Home, environment: "Dict[str, Any]") -> "Dict[str, Any]":

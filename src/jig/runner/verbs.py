@@ -73,7 +73,8 @@ def answer(verb: str, request: "Dict[str, Any]") -> "Dict[str, Any]":
     if verb == "doctor" and sys.platform != "win32":
         from jig.runner import doctor
 
-        return {"doctor": doctor.facts(home, request.get("container"), request.get("environment"))}
+        wanted = (request.get("container"), request.get("environment"), request.get("spark"))
+        return {"doctor": doctor.facts(home, *wanted)}
     if verb == "entrance" and sys.platform != "win32":
         from jig.runner import shell
 

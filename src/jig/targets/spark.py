@@ -6,7 +6,7 @@ import os
 import re
 
 from jig.plan import Plan, Spark
-from jig.project import ComputeTarget, SparkSpec
+from jig.project import ComputeTarget, RunConfig, SparkSpec
 from jig.spec import RunSpec
 from jig.targets import Given, for_kind
 
@@ -57,6 +57,17 @@ def of(spec: RunSpec) -> Spark:
         hidden=hidden,
         file=given.file,
     )
+
+
+def question(target: ComputeTarget, config: RunConfig, settings: SparkSpec, brought: bool) -> dict[str, object]:
+    """What the machine is asked before a run: which Spark and Java it would have; a package may bring the Spark."""
+    return {
+        "submit": target.spark_submit_location,
+        "master": _master(target, dict(settings.configuration)),
+        "variables": dict(config.environment_variables),
+        "files": [f"aml_config/{config.name}.runconfig", f"aml_config/{target.name}.compute"],
+        "brought": brought,
+    }
 
 
 def is_local(master: str) -> bool:
