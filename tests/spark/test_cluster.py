@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 import urllib.request
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from jig.runner import events
 from tests.conftest import spawn, until
 from tests.runner.wheels import make_wheel, serve
+from tests.spark.daemon import kill, pids
 from tests.spark.engine import QUICK_JAVA
 from tests.ssh.conftest import attach_words, client, key_pair
 
@@ -102,15 +102,16 @@ def ended(cli, run_id):
     return cli("status", run_id, "-o", "json").json()
 
 
-def test_an_executor_and_the_master_die_and_the_run_goes_on(here, spark_cluster, spark_engine, cli, jig_home):
+def test_a_worker_an_executor_and_the_master_die_and_the_run_goes_on(here, spark_cluster, spark_engine, cli, jig_home):
     theirs(here, spark_cluster, spark_engine.python)
-    run_id, folder = begun(here, cli, jig_home, "6")
+    run_id, folder = begun(here, cli, jig_home, "5")
+    spark_cluster.kill_worker(1)
     spark_cluster.kill_executor(0)
-    time.sleep(1.0)
+    until(lambda: [worker for worker, _ in spark_cluster.executors()] == [0], 30, "another executor")
     spark_cluster.kill_master()
     how = ended(cli, run_id)
     assert how["state"] == "Completed", (folder / "output.log").read_text()
-    assert "12" in (folder / "output.log").read_text().splitlines()
+    assert "10" in (folder / "output.log").read_text().splitlines()
     until(lambda: not spark_cluster.others(), 30, "the end of all that it started")
 
 
@@ -163,7 +164,7 @@ def test_a_master_that_is_not_there(here, spark_cluster, spark_engine, cli):
 
 
 def test_from_the_head_over_ssh(project, spark_cluster, client, key_pair, cli, jig_home, java):
-    """The driver is on the head; its page is seen here; a cancel leaves nothing there."""
+    """The driver is on the head; its page is seen here; whatever ends it leaves nothing there."""
     head = spark_cluster.head
     client.give_key(key_pair)
     head.authorize(key_pair.with_suffix(".pub").read_text())
@@ -196,10 +197,28 @@ def test_from_the_head_over_ssh(project, spark_cluster, client, key_pair, cli, j
     finally:
         going.kill()
         going.communicate()
-    until(lambda: spark_cluster.alive_applications() == [], 30)
-    until(
-        lambda: not [one for one in spark_cluster.others() if "sshd" not in one], 30, "the end of all that it started"
-    )
+    gone(spark_cluster)
+    for end, reason in ((_kill_application, "application-killed"), (_kill_driver, "killed")):
+        run_id = cli("submit", "-a", "-c", "spark", "lasts.py", "600").run_id
+        until(lambda: len(spark_cluster.executors()) == 2, 90, "the executors")
+        end(spark_cluster)
+        how = ended(cli, run_id)
+        assert (how["state"], how["reason"]) == ("Failed", reason), how
+        gone(spark_cluster)
+
+
+def gone(cluster):
+    until(lambda: cluster.alive_applications() == [], 30)
+    until(lambda: not [one for one in cluster.others() if "sshd" not in one], 30, "the end of all that it started")
+
+
+def _kill_application(cluster):
+    (application,) = cluster.alive_applications()
+    cluster.kill_application(application)
+
+
+def _kill_driver(cluster):
+    kill(cluster.head, pids(cluster.head, "org.apache.spark.deploy.SparkSubmit"))
 
 
 def test_one_machine_over_ssh(project, spark_cluster, client, key_pair, cli, java):
