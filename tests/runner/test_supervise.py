@@ -158,6 +158,27 @@ def test_what_a_script_leaves_running_ends_with_it(project, cli, jig_home):
     assert alive("mark-leave") == []
 
 
+TIDIES = """
+import signal, subprocess, sys
+code = '''
+import signal, subprocess, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(subprocess.call(["sh", "-c", sys.argv[1]])))
+print("ready", flush=True)
+signal.pause()
+'''
+words = [sys.executable, "-c", code, "sleep 0.1; echo tidied"]
+subprocess.Popen(words, stdout=subprocess.PIPE).stdout.readline()
+"""
+
+
+def test_what_is_left_running_may_tidy_up(project, cli, tmp_path):
+    """The programs that it starts for that, as Java does, are not told to end as well."""
+    place = tmp_path / "told"
+    project.write("a.py", TIDIES.replace("echo tidied", f"echo tidied > {place}"))
+    assert cli("submit", "-c", "local", "a.py").code == 0
+    assert place.read_text() == "tidied\n"
+
+
 def test_a_script_may_save_its_work_when_asked_to_end(project, cli, jig_home):
     project.write(
         "polite.py",

@@ -28,6 +28,7 @@ def _is_another_run(pid: int) -> bool:
 def end_below(root: int, grace_s: float) -> "List[int]":
     """End every descendant of this process: TERM, `grace_s`, KILL, until a look at the process table finds none.
 
+    What one that was asked starts then, to tidy up after itself, is not asked: it has the rest of the time.
     Returns those that would not die.
     """
     start = time.monotonic()
@@ -37,7 +38,7 @@ def end_below(root: int, grace_s: float) -> "List[int]":
         left = descendants(root, spare=_is_another_run)
         waited = time.monotonic() - start
         if waited < grace_s:
-            fresh = [pid for pid in left if pid not in asked]
+            fresh = descendants(root, spare=lambda pid: pid in asked or _is_another_run(pid)) if asked else left
             for pid in fresh:
                 end(pid)
             asked.update(fresh)
