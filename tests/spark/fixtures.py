@@ -1,7 +1,6 @@
 """The engine, a Java runtime and the cluster, as fixtures: a conftest.py takes them by their names."""
 
 import contextlib
-import os
 
 import pytest
 
@@ -37,11 +36,3 @@ def spark_cluster(_cluster):
     """A master and two workers, which a test may kill: afterwards all are up again, and nothing else runs there."""
     yield _cluster
     _cluster.heal()
-
-
-@pytest.fixture
-def spark_environ(spark_engine, java):
-    """The environment of a bare `spark-submit` on this machine: the engine's own Python, and no setting of the person's."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
-    home = {"SPARK_HOME": str(spark_engine.home), "PYSPARK_PYTHON": str(spark_engine.python), "JAVA_HOME": java}
-    return {**kept, **home, "JAVA_TOOL_OPTIONS": engine.QUICK_JAVA}

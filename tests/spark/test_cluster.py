@@ -82,6 +82,7 @@ def test_environment_and_modules_travel(here, spark_cluster, cli, jig_home, tmp_
     assert said.code == 0, said.out + said.err + spark_cluster.logs()
     assert "worker1 1.0 42 True True\nworker2 1.0 42 True True\n" in said.out
     assert "jig: packing the environment for the executors, once\n" in said.out
+    assert "FINISHED" in spark_cluster.applications().values()
     assert "Metrics: machines 2\n" in said.out and "outputs/driver.txt" in said.out
     until(lambda: not spark_cluster.others(), what="the end of all that it started")
     assert len(list((jig_home / "envs").glob("*/jig-executors.tar.gz"))) == 1
@@ -123,6 +124,7 @@ def test_killed_on_the_clusters_side(here, spark_cluster, spark_engine, cli, jig
     how = ended(cli, run_id)
     assert (how["state"], how["reason"]) == ("Failed", "application-killed"), (folder / "output.log").read_text()
     assert how["description"] == "the Spark application was killed on the cluster"
+    assert spark_cluster.applications()[application] == "KILLED" and application in spark_cluster.logs()
     until(lambda: not spark_cluster.others(), what="the end of all that it started")
 
 

@@ -22,7 +22,7 @@ conf = spark.sparkContext.getConf()
 for name in sys.argv[2].split(","):
     print(name, conf.get(name))
 loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-print("resource", loader.getResource("words.txt") is not None)
+print("resources", *(loader.getResource(name) is not None for name in ("words.txt", "base.txt", "no.txt")))
 slow = spark.sparkContext.parallelize(range(40), 40).map(lambda n: wait() or n).sum()
 jig.log(total=slow, partitions=spark.range(10).repartition(3).rdd.getNumPartitions())
 with open("outputs/total.txt", "w") as file:
@@ -67,7 +67,8 @@ def told(folder):
 def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
     monkeypatch.setenv("TOKEN", "psst")
     maven = MavenFolder(sparks.path / "maven")
-    maven.add("org.example:words:1.0", {"words.txt": "x"})
+    maven.add("org.example:base:1.0", {"base.txt": "x"})
+    maven.add("org.example:words:1.0", {"words.txt": "x"}, needs="org.example:base:1.0")
     elsewhere = MavenFolder(tmp_path / "settings").settings()
     sparks.write("aml_config/spark_dependencies.yml", SETTINGS.format(settings=elsewhere, ivy=tmp_path / "ivy"))
     sparks.write("code/etl.py", ETL)
@@ -95,7 +96,8 @@ def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
     assert "spark.sql.shuffle.partitions 3\n" in out
     assert "spark.x.secret.key hush:  =\\ ü\n" in out and "spark.x.token psst\n" in out
     assert "third {id} {work} ü\n" in out, "what is the person's is nobody's to fill in"
-    assert "resource True\n" in out and "hidden []\n" in out
+    assert "resources True True False\n" in out and "repo1.maven.org" not in out
+    assert "hidden []\n" in out
     assert f"jig: Spark's page: http://127.0.0.1:{page[0]}\n" in out
     assert "Status: Completed\n" in out and "Metrics: total 780, partitions 3\n" in out
     assert (folder / "work/outputs/total.txt").read_text() == "780"
