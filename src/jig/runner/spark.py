@@ -23,14 +23,14 @@ ENDS = (
         "the Spark application was killed on the cluster",
         "ask who looks after the cluster; its page tells when",
     ),
-    (b"Application has been killed", "application-killed", "the cluster ended the Spark application", ""),
-    (b"final status: KILLED", "application-killed", "the Spark application was killed on the cluster", ""),
     (
         b"All masters are unresponsive",
         "cluster-gone",
         "the Spark master does not answer",
         "is it running, and does it reach this machine? See `sparkMaster` in the .compute file",
     ),
+    (b"Application has been killed", "application-killed", "the cluster ended the Spark application", ""),
+    (b"final status: KILLED", "application-killed", "the Spark application was killed on the cluster", ""),
     (
         b"PYTHON_VERSION_MISMATCH",
         "python-mismatch",
