@@ -1,5 +1,6 @@
 """The jobs panel: what was started elsewhere is there at once, and can be ended here."""
 
+import re
 import time
 
 import pytest
@@ -53,6 +54,9 @@ def test_a_failure_is_told_with_its_reason(page, project):
     run = call("submit", "-c", "local", "fail.py").run_id
     expect(row(page, run)).to_contain_text("Failed")
     expect(row(page, run)).to_contain_text("the script ended with exit code 3")
+    expect(row(page, run)).to_contain_text(re.compile(r"on local · \d\d:\d\d · [\d.]+ s"))
+    row(page, run).get_by_role("link", name=f"Log of {run}").click()
+    expect(page.get_by_role("tab", name="Log")).to_have_attribute("aria-selected", "true")
 
 
 def test_hostile_names_and_arguments_are_only_text(page, project):
@@ -63,7 +67,7 @@ def test_hostile_names_and_arguments_are_only_text(page, project):
     expect(item).to_contain_text("Completed")
     expect(item).to_contain_text(hostile)
     expect(page.locator(".jig-jobs img")).to_have_count(0)
-    item.get_by_role("link").click()
+    item.get_by_role("link", name=f"{run}, Completed").click()
     page.wait_for_url(f"**/runs/{run}")
     expect(page.locator(".jig-run-head")).to_contain_text(hostile)
     expect(page.locator(".jig-facts")).to_contain_text("<img src=x")

@@ -69,6 +69,7 @@ def test_the_summary_is_first(page, run):
     expect(page.locator(".jig-panels .jig-table")).to_contain_text("completed")
     tab(page, "Environment")
     expect(page.get_by_text("your own interpreter")).to_be_visible()
+    expect(page.get_by_text("your own interpreter")).to_have_count(1)
     expect(page.locator("#main img")).to_have_count(0)
 
 
@@ -77,6 +78,7 @@ def test_a_failure_has_its_reason_its_exit_code_and_its_first_error(project, ser
     run = call("submit", "-c", "local", "fail.py").run_id
     page = browse(server, f"/runs/{run}")
     expect(page.locator(".jig-facts")).to_contain_text("the script ended with exit code 1")
+    expect(page.locator(".jig-end-of-log")).to_contain_text("ValueError: no such dataset")
     tab(page, "Log")
     expect(page.get_by_role("log")).to_contain_text("ValueError: no such dataset")
     page.get_by_role("button", name="First error").click()
@@ -85,7 +87,7 @@ def test_a_failure_has_its_reason_its_exit_code_and_its_first_error(project, ser
 
 def test_curves_are_drawn_with_every_spike(page):
     tab(page, "Curves")
-    chart = page.locator(".jig-chart").first
+    chart = page.locator(".jig-run-chart").first
     expect(chart).to_contain_text("loss")
     expect(chart).to_contain_text("last 0.02, 50 points")
     expect(chart.locator("canvas")).to_be_visible()
@@ -93,6 +95,34 @@ def test_curves_are_drawn_with_every_spike(page):
     page.get_by_text("Logarithmic").click()
     page.get_by_role("button", name="By time").click()
     expect(chart.locator("canvas")).to_be_visible()
+
+
+def test_each_gpu_is_a_curve_of_the_same_chart_and_a_zoom_is_one_of_all(project, driver_here, serve, browse):
+    """Metrics by time and the machine's curves have one axis."""
+    project.write(
+        "busy.py",
+        "import os, sys, time, jig.track\n"
+        "for number in (0, 1):\n"
+        "    with open(sys.argv[1] + f'/{number}', 'a') as device: print(f'process {os.getpid()} 512 80', file=device)\n"
+        "for step in range(25): jig.track.log(loss=1 / (1 + step)); time.sleep(0.1)\n",
+    )
+    for number, percent in ((0, 80), (1, 40)):
+        driver_here.set(number, busy=percent)
+    run = call("submit", "-c", "local", "busy.py", str(driver_here.folder / "driver/lib/nvidia-devices")).run_id
+    page = browse(serve(project.path), f"/runs/{run}")
+    proof = page.get_by_role("region", name="What it did with the GPU")
+    expect(proof).to_contain_text("GPU: used")
+    expect(proof.locator(".jig-proof-device")).to_have_count(2)
+    tab(page, "Curves")
+    busy = page.locator(".jig-run-chart").filter(has_text="gpu_busy (%)")
+    expect(busy.locator(".jig-device")).to_have_text(["GPU 0", "GPU 1"])
+    expect(busy).to_contain_text("last 80, 40, ")
+    page.get_by_role("button", name="By time").click()
+    charts = "[...document.querySelectorAll('.jig-echart')].map(e => getElement(+e.id.slice(1)).chart)"
+    extents = f"{charts}.map(c => [c.getOption().xAxis[0].min, c.getOption().xAxis[0].max].join())"
+    page.wait_for_function(f"{charts}.every(c => c?.group === 'time') && new Set({extents}).size === 1")
+    page.evaluate(f"{charts}[0].dispatchAction({{type: 'dataZoom', start: 20, end: 60}})")
+    page.wait_for_function(f"{charts}.every(c => Math.round(c.getOption().dataZoom[0].start) === 20)")
 
 
 def test_no_spike_disappears_and_zooming_shows_more():
@@ -123,17 +153,20 @@ def test_curves_grow_with_the_run(project, server, browse):
     gate = project.path.parent / "gate"
     run = call("submit", "-c", "local", "-a", "grow.py", str(gate)).run_id
     page = browse(server, f"/runs/{run}?tab=curves")
-    said = page.locator(".jig-chart .jig-soft").first
+    said = page.locator(".jig-run-chart .jig-soft").first
     expect(said).to_contain_text("points")
     before = said.inner_text()
     expect(said).not_to_have_text(before)
-    expect(page.locator(".jig-chart").filter(has_text="memory")).to_contain_text("points")
+    expect(page.locator(".jig-run-chart").filter(has_text="memory")).to_contain_text("points")
     gate.touch()
     expect(page.locator(".jig-run-head .jig-state")).to_contain_text("Completed")
 
 
 def test_outputs_are_shown_inert(page, run, server):
     tab(page, "Outputs")
+    page.wait_for_function(
+        "document.querySelector('img.jig-shown')?.naturalWidth === 2"
+    )  # the first picture is shown at once
     names = page.locator(".jig-list button.jig-item-main")
     expect(names.filter(has_text="outputs/deep/notes.txt")).to_be_visible()
     for name in ("outputs/page.html", "outputs/drawing.svg"):

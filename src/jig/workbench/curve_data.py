@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 
-from jig.plot.smooth import smooth
+from jig.plot.smooth import PART, smooth
 from jig.store import series, system_series
 from jig.store.downsample import min_max
 from jig.values import Value
@@ -13,6 +13,7 @@ from jig.values import Value
 Points = list[tuple[float, float | None]]
 
 PIXELS = 500  # of a curve in the page, more or less
+FEW = 4  # a calm curve looks at as many neighbours at least, where there are ten times as many
 
 
 class Curve(Value):
@@ -22,10 +23,11 @@ class Curve(Value):
     unit: str
     across: array[float]
     values: array[float]
+    device: str = ""  # the GPU, where there are several
 
     def drawn(self, zoom: tuple[float, float] | None, smoothed: bool) -> tuple[Points, Points]:
         """The points within the zoom, with one more on each side, and those of a calmer curve through all of them."""
-        across, calm = self.across, smooth(self.values) if smoothed else array("d")
+        across, calm = self.across, _calm(self.values) if smoothed else array("d")
         values = self.values
         if zoom is not None:
             first, last = max(0, bisect_left(across, zoom[0]) - 1), bisect_right(across, zoom[1]) + 1
@@ -36,6 +38,12 @@ class Curve(Value):
     def strange(self) -> int:
         """How many values are no numbers that can be drawn."""
         return sum(value - value != 0.0 for value in self.values)
+
+
+def _calm(values: array[float]) -> array[float]:
+    """The usual calm curve; of a short one a bolder one, for it would hardly be another."""
+    window = max(len(values) / PART, min(FEW, len(values) / 10))
+    return smooth(values, max(1, round(len(values) / window))) if values else values
 
 
 def _points(across: array[float], values: array[float]) -> Points:
@@ -59,12 +67,11 @@ def metrics(log: series.Log, run: str, since: float | None) -> list[Curve]:
 
 
 def system(path: str, since: float) -> list[Curve]:
-    """What the run used, by seconds since a moment; of each GPU a curve."""
+    """What the run used, by seconds since a moment; of each GPU a curve of its own."""
     found = []
     for name in system_series.NAMES:
         devices = system_series.read(path, name)
-        for number, (times, values) in enumerate(devices.values()):
-            title = name if len(devices) == 1 else f"{name} {number}"
+        for number, (uuid, (times, values)) in enumerate(devices.items()):
             across = array("d", [moment - since for moment in times])
-            found.append(Curve(title, system_series.UNITS[name], across, values))
+            found.append(Curve(name, system_series.UNITS[name], across, values, str(number) if uuid else ""))
     return found

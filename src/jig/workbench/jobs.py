@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from nicegui import ui
 
+from jig.cli.terminal import human_duration
 from jig.store.queries import Store
 from jig.store.runs import FINAL
 from jig.workbench import cancel, run_state
@@ -16,7 +19,8 @@ from jig.workbench.trouble import Trouble
 from jig.workbench.words import say
 
 SHOWN = 40
-KEYS = ("run_id", "status", "description", "script_name", "arguments", "target", "run_name", "duration")
+KEYS = ("run_id", "status", "description", "script_name", "arguments", "target", "run_name", "end_time_utc")
+BAD = ("Failed", "Lost")
 
 
 def build(session: Session) -> None:
@@ -74,15 +78,33 @@ class Jobs:
                 link.props["aria-label"] = say("jobs.open", run=run_id, state=one["status"])
                 with ui.element("div").classes("jig-job-head"):
                     run_state.mark(str(one["status"]))
-                    ui.label(written(one)).classes("jig-strong jig-cut")
+                    ui.label(written(one)).classes("jig-strong jig-cut").tooltip(written(one))
                 about = say("jobs.about", run=one["run_name"] or run_id, target=one["target"])
-                ui.label(about).classes("jig-path jig-cut")
-                if one["description"] and one["status"] != "Completed":
-                    ui.label(str(one["description"])).classes("jig-job-why")
+                ui.label(" · ".join((about, *_when(one)))).classes("jig-path jig-cut")
+                why = str(one["description"] or "")
+                if one["status"] != "Completed" and why.lower() not in ("", str(one["status"]).lower()):
+                    ui.label(why).classes("jig-job-why" if one["status"] in BAD else "jig-job-said")
+            with ui.link(target=f"/runs/{run_id}?tab=log").classes("jig-get") as log:
+                log.props["aria-label"] = say("jobs.log", run=run_id)
+                ui.icon("article").props('aria-hidden="true"')
             if one["status"] not in FINAL:
                 end = ui.button(icon="stop", on_click=lambda: cancel.ask(self._session, run_id))
                 end.props("flat round dense").classes("jig-tool")
                 end.props["aria-label"] = say("jobs.cancel", run=run_id)
+
+
+def _when(one: dict[str, Any]) -> Iterator[str]:
+    """When it was submitted, with the day if that is another; and how long it took."""
+    created, began, ended = (_moment(one[key]) for key in ("created_utc", "start_time_utc", "end_time_utc"))
+    if created is not None:
+        today = created.date() == datetime.now().date()
+        yield created.strftime("%H:%M" if today else "%Y-%m-%d %H:%M")
+    if began is not None and ended is not None:
+        yield human_duration((ended - began).total_seconds())
+
+
+def _moment(told: object) -> datetime | None:
+    return datetime.fromisoformat(str(told)).astimezone() if told else None
 
 
 def written(record: dict[str, Any]) -> str:

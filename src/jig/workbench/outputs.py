@@ -41,8 +41,10 @@ class Outputs:
         inside = f"outputs/nested/{found.nested}/"
         names = await self._session.work(lambda: runs.attachments(found.folder))
         names = [name for name in names if not found.nested or name.startswith(inside)]
+        names.sort(key=lambda name: not name.startswith(PROMOTED))  # what the script left, before what jig wrote
         if names == self._names:
             return
+        is_first = self._names is None
         self._names = names
         self._list.clear()
         with self._list:
@@ -54,6 +56,8 @@ class Outputs:
                     self._row(name)
             if len(names) > MOST:
                 ui.label(say("outputs.more", count=len(names) - MOST)).classes("jig-soft")
+        if is_first and names:
+            await self._show(next(filter(run_files.is_picture, names), names[0]))
 
     def _row(self, name: str) -> None:
         with ui.element("li").classes("jig-item"):

@@ -7,21 +7,48 @@ from typing import Any
 
 from nicegui import ui
 
-from jig.cli import gpu_text
 from jig.cli.terminal import human_duration
-from jig.workbench import run_state
+from jig.workbench import gpu_proof, log_window, run_state
 from jig.workbench.jobs import written
 from jig.workbench.run_seen import Seen
 from jig.workbench.words import say
 
 LONGEST = 200
 MOST = 200  # metrics, or parameters
+TAIL = 12  # lines
 
 
 def show(seen: Seen) -> None:
     """All of it, where this is called."""
+    with ui.element("div").classes("jig-columns jig-summary"):
+        _facts(seen)
+        gpu_proof.show(seen)
+    record = seen.record
+    if record["status"] == "Failed":
+        _end_of_log(seen)
+    with ui.element("div").classes("jig-columns"):
+        _values(say("summary.metrics"), record["metrics"], say("summary.metrics.none"))
+        _values(say("summary.params"), record["params"], say("summary.params.none"))
+        if record["tags"]:
+            _values(say("summary.tags"), record["tags"], "")
+
+
+def _end_of_log(seen: Seen) -> None:
+    """What the script said last is why it failed, nine times of ten."""
+    lines = log_window.before(seen.found.folder.log, None).lines[-TAIL:]
+    if not lines:
+        return
+    with ui.element("section").classes("jig-end-of-log"):
+        with ui.element("div").classes("jig-line"):
+            ui.label(say("summary.log")).classes("jig-title jig-grow").props('role="heading" aria-level="3"')
+            ui.link(say("summary.log.whole"), f"/runs/{seen.found.id}?tab=log").classes("jig-link")
+        text = "\n".join("".join(part for _, part in spans) for _, spans in lines)
+        ui.label(text).classes("jig-pre jig-pre-wrap").props('tabindex="0"')
+
+
+def _facts(seen: Seen) -> None:
     record, run = seen.record, seen.run
-    with ui.element("dl").classes("jig-facts"):
+    with ui.element("dl").classes("jig-facts jig-grow"):
         with _fact(say("summary.state")):
             run_state.mark(str(record["status"]))
             if run.why and not seen.found.nested:
@@ -31,10 +58,6 @@ def show(seen: Seen) -> None:
                 ui.label(run.fix).classes("jig-wrap jig-strong")
         if record["exit_code"] is not None:
             _text(say("summary.exit_code"), record["exit_code"])
-        with _fact(say("summary.gpu")):
-            ui.label(gpu_text.verdict(record["gpu"]) or say("summary.gpu.none")).classes("jig-wrap")
-            for line in gpu_text.accusation(run, 100)[2:]:
-                ui.label(line).classes("jig-job-why")
         _text(say("summary.duration"), _lasts(seen))
         _text(say("summary.command"), written(record))
         _text(say("summary.target"), say("summary.where", target=record["target"], config=record["run_configuration"]))
@@ -44,11 +67,6 @@ def show(seen: Seen) -> None:
                 ui.link(str(record["reproduces"]), f"/runs/{record['reproduces']}")
         if record["note"]:
             _text(say("summary.note"), record["note"])
-    with ui.element("div").classes("jig-columns"):
-        _values(say("summary.metrics"), record["metrics"], say("summary.metrics.none"))
-        _values(say("summary.params"), record["params"], say("summary.params.none"))
-        if record["tags"]:
-            _values(say("summary.tags"), record["tags"], "")
 
 
 def _fact(name: str) -> ui.element:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Iterator
+from typing import Any
 
 from nicegui import ui
 
@@ -11,7 +14,7 @@ from jig.store.runs import FINAL, STATES
 from jig.workbench.run_seen import Seen
 from jig.workbench.words import say
 
-KNOWN = ("event", "time", "mono")
+KNOWN = ("event", "time", "mono", "seq")
 MOST = 300
 LONGEST = 160
 
@@ -44,8 +47,22 @@ def show(seen: Seen) -> None:
                 with ui.element("th").props('scope="row"'):
                     ui.label(str(event["event"]))
                 with ui.element("td"):
-                    rest = ", ".join(f"{name} {value}" for name, value in event.items() if name not in KNOWN)
+                    rest = ", ".join(_told(event))
                     ui.label(rest[:LONGEST] + ("…" if len(rest) > LONGEST else "")).classes("jig-soft jig-wrap")
+
+
+def _told(event: dict[str, Any]) -> Iterator[str]:
+    """What an event says, as a person reads it; of what is large, the word that matters."""
+    for name, value in event.items():
+        if name in KNOWN or value in (None, "", [], {}):
+            continue
+        if isinstance(value, dict):
+            devices = [str(one.get("name")) for one in value.get("devices") or () if isinstance(one, dict)]
+            value = value.get("verdict") or ", ".join(devices)
+        elif isinstance(value, list):
+            value = shlex.join(map(str, value))
+        if value not in ("", None):
+            yield f"{name} {value}"
 
 
 def _parts(seen: Seen) -> list[tuple[str, float]]:

@@ -28,12 +28,16 @@ class Axis(Value):
             found["data"] = list(self.words)
         else:
             found["scale"] = True
+        if self.kind == "value":
+            found["axisLabel"] = {"color": TEXT, ":formatter": SHORT}
         return found
 
 
 # The page's own colours, so that dark and light need no other chart.
 TEXT = "var(--jig-soft)"
 LINE = "var(--jig-line)"
+# 12G for 12000000000: numbers of axes stand side by side.
+SHORT = "value => Math.abs(value) >= 1e5 ? Intl.NumberFormat('en', {notation: 'compact'}).format(value) : String(value)"
 
 
 def axis(name: str, records: Sequence[dict[str, Any]]) -> Axis | None:

@@ -67,11 +67,19 @@ class History:
             )
             ui.button(say("history.columns"), icon="view_column", on_click=self._choose).props("outline no-caps")
             self.views = Views(self)
-            self._shown = ui.toggle(
-                {"table": say("history.table"), "parallel": say("history.parallel"), "scatter": say("history.scatter")},
-                value="table",
-                on_change=self._draw,
-            ).props("no-caps unelevated toggle-color=primary padding=6px")
+            self._shown = (
+                ui.toggle(
+                    {
+                        "table": say("history.table"),
+                        "parallel": say("history.parallel"),
+                        "scatter": say("history.scatter"),
+                    },
+                    value="table",
+                    on_change=self._draw,
+                )
+                .props("no-caps unelevated")
+                .classes("jig-choice")
+            )
 
     def _actions(self) -> None:
         with ui.element("div").classes("jig-line jig-actions"):

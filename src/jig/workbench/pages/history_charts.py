@@ -14,7 +14,8 @@ from jig.workbench.session import Session
 from jig.workbench.words import say
 
 MOST = 1000  # runs in a picture
-NOT_DRAWN = ("run_id",)
+NOT_DRAWN = ("run_id", "description", "note")
+MOST_AXES = 10  # side by side; more cannot be read
 COLOURS = ["#2563eb", "#0d9488", "#ca8a04", "#dc2626"]  # from low to high
 
 
@@ -54,7 +55,7 @@ class Charts:
                 ui.label(say("history.charts.first", most=MOST, count=f"{count:,}")).classes("jig-soft")
             ids = [str(record["run_id"]) for record in records]
             if self._kind == "parallel":
-                self._chart(parallel(ids, axes), say("history.parallel"))
+                self._chart(parallel(ids, axes[:MOST_AXES]), say("history.parallel"))
             else:
                 self._scatter(ids, axes)
 

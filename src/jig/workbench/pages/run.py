@@ -35,6 +35,7 @@ class RunPage:
         self._session, self._seen = session, seen
         self._refreshes: list[Refresh] = []
         self._panels: dict[str, ui.tab_panel] = {}
+        self._opened: set[str] = set()
 
     async def draw(self) -> None:
         """Build it, and listen."""
@@ -73,8 +74,9 @@ class RunPage:
     async def _open(self, name: str) -> None:
         """Build the part that is looked at, once."""
         panel = self._panels.get(name)
-        if panel is None or panel.default_slot.children:
+        if panel is None or name in self._opened:
             return
+        self._opened.add(name)  # before anything is waited for: the tabs tell of the first one, too
         session, seen = self._session, self._seen
         with panel:
             if name == "summary":
