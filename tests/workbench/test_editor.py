@@ -41,6 +41,27 @@ def test_faults_are_shown_as_one_types_in_the_words_of_the_command_line(server, 
         assert f"    {fix}\n" in said
 
 
+def test_a_fault_that_a_machine_can_mend_has_a_button_that_does(server, browse, project):
+    project.write("aml_config/docker.compute", CONTAINER)
+    project.write("aml_config/conda_dependencies.yml", "dependencies:\n  - numpy: 1.4  # why\n  - pandas\n")
+    page = files(browse, server)
+    node(page, "docker.compute").click()
+    expect(page.get_by_text("No faults were found.")).to_be_visible()
+    type_at_end(page, "nvidiaDoker: true\nhost: there")
+    expect(page.locator(".jig-fault")).to_have_count(2)
+    fix = page.locator(".jig-fix-button")
+    expect(fix).to_have_count(1)  # what a host would be, nobody can know
+    expect(fix).to_have_attribute("aria-label", "Fix: `nvidiaDoker` is not a key of a .compute file")
+    fix.click()
+    expect(page.locator(".jig-fault")).to_have_count(1)
+    assert text_of(page) == CONTAINER + "nvidiaDocker: true\nhost: there"
+    page.keyboard.press("Control+s")
+    node(page, "conda_dependencies.yml").click()
+    fix.click()
+    expect(page.get_by_text("No faults were found.")).to_be_visible()
+    assert text_of(page) == "dependencies:\n  - numpy=1.4  # why\n  - pandas\n"
+
+
 def test_keys_are_completed(server, browse, project):
     page = files(browse, server)
     node(page, "local.runconfig").click()

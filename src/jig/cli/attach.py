@@ -65,7 +65,7 @@ def attach(args: Args) -> int:
     from jig.cli import doctor
     from jig.doctor import gpu_run_works, run_starts
 
-    if _kind(args) == "cluster" and args.required("address").startswith("spark://"):
+    if _is_master_alone(args):
         from jig.cli import spark
 
         return spark.attach_here(args, _project(args))
@@ -93,6 +93,11 @@ def carry_out(args: Args, person: Person) -> Attached:
     from jig.project import ComputeTarget, new_target_files, write_target
 
     project = _project(args)
+    if _is_master_alone(args):
+        from jig.cli import spark
+
+        target, paths = spark.write_here(args, project)
+        return Attached(target, paths, [spark.finding(target)], False)
     kind = _kind(args) or "remotedocker"
     image = container.image(args, kind)
     if kind == "localdocker":
@@ -130,6 +135,11 @@ def carry_out(args: Args, person: Person) -> Attached:
 
     facts = set_up(wish, person, write)
     return Attached(target, tuple(written), *judged(facts, target))
+
+
+def _is_master_alone(args: Args) -> bool:
+    """Whether this is a cluster that is reached by its Spark master, and the driver of a run is here."""
+    return _kind(args) == "cluster" and args.required("address").startswith("spark://")
 
 
 def _project(args: Args) -> Project:

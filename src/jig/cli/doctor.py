@@ -41,7 +41,8 @@ def doctor(args: Args) -> int:
     works = gpu_run_works(found)
     output, query = args.text("output"), args.text("query")
     if output is not None or query is not None:
-        show([finding._asdict() for finding in found], output=output, query=query)
+        told = [{key: value for key, value in finding._asdict().items() if key != "edit"} for finding in found]
+        show(told, output=output, query=query)
     else:
         report(found, wants_gpu=True)
         print(verdict(found))
@@ -183,7 +184,7 @@ class Preflight:
 
 def _hidden(config: RunConfig | None) -> Iterator[Finding]:
     """What in a run configuration keeps every GPU from its script."""
-    from jig.doctor import BAD, Finding
+    from jig.doctor import BAD, Edit, Finding
     from jig.runner.gpu import VISIBLE
     from jig.runner.gpu.cause import hidden
 
@@ -192,7 +193,8 @@ def _hidden(config: RunConfig | None) -> Iterator[Finding]:
     place = f"aml_config/{config.name}.runconfig"
     if config.gpus == 0:
         fix = "remove the line (the run then sees every GPU), or write the number that it wants"
-        yield Finding("Gpus", f"{place} says `Gpus: 0`, which hides every GPU", BAD, fix, only_gpu=True)
+        edit = Edit(place, "Gpus", None)
+        yield Finding("Gpus", f"{place} says `Gpus: 0`, which hides every GPU", BAD, fix, only_gpu=True, edit=edit)
     variables = dict(config.environment_variables)
     if hidden(variables):
         found = f"{place} sets it to {variables[VISIBLE]!r}, which hides every GPU"

@@ -10,7 +10,7 @@ from jig.cli.options import CONFIG, FOR_PROGRAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from jig.cli.grammar import Args
@@ -95,16 +95,22 @@ def text(found: Mapping[str, Any], config: str | None = None) -> list[str]:
     else:
         lines = [f"driver {look['driver']}" + (f", CUDA {look['cuda']}" if look.get("cuda") else "")]
         for device in look["devices"]:
-            lines += _device(device, [holder for holder in holders if device["uuid"] in _held(holder)], now)
+            lines += _device(device, [holder for holder in holders if device["uuid"] in held(holder)], now)
         lines += gpu_text.complaint(look)
-    waiting = [holder for holder in holders if holder["waiting"]]
+    return lines + waiting_lines(holders, now)
+
+
+def waiting_lines(holders: Sequence[Mapping[str, Any]], now: float) -> list[str]:
+    """The runs that wait for devices, in their order."""
+    lines, waiting = [], [holder for holder in holders if holder["waiting"]]
     for place, holder in enumerate(waiting, 1):
         wish = f"{holder['want']} GPU" + ("s" if holder["want"] != 1 else "")
         lines.append(f"waiting for {wish}, {place} of {len(waiting)}: {_holder(holder, now)}")
     return lines
 
 
-def _held(holder: Mapping[str, Any]) -> list[str]:
+def held(holder: Mapping[str, Any]) -> list[str]:
+    """The devices that a run has."""
     return [] if holder["waiting"] else list(holder["uuids"] or ())
 
 
@@ -113,14 +119,26 @@ def _device(device: Mapping[str, Any], holders: list[Mapping[str, Any]], now: fl
 
     total, free = number(device["memory_bytes"]), number(device["free_bytes"])
     used = "unknown" if total is None or free is None else gib(total - free)
-    numbers = [f"memory {used} of {gib(total)}"]
-    for form, key in (("busy {:.0f} %", "busy_percent"), ("{:.0f} W", "power_w"), ("{:.0f} °C", "temperature_c")):
-        value = number(device.get(key))
-        numbers += [form.format(value)] if value is not None else []
+    busy = number(device.get("busy_percent"))
+    numbers = [f"memory {used} of {gib(total)}", *([] if busy is None else [f"busy {busy:.0f} %"])]
+    numbers += power_and_heat(device)
     if device.get("ecc_errors"):
         numbers.append(f"{device['ecc_errors']} memory errors that could not be corrected")
     lines = [f"GPU {device['index']}: {device['name']}, {device['uuid']}", "  " + ", ".join(numbers)]
-    lines += [f"  leased by {_holder(holder, now)}" for holder in holders]
+    return lines + device_lines(device, holders, now)
+
+
+def power_and_heat(device: Mapping[str, Any]) -> list[str]:
+    """What it takes and how warm it is, where it tells."""
+    from jig.cli.gpu_text import number
+
+    told = ((form, number(device.get(key))) for form, key in (("{:.0f} W", "power_w"), ("{:.0f} °C", "temperature_c")))
+    return [form.format(value) for form, value in told if value is not None]
+
+
+def device_lines(device: Mapping[str, Any], holders: Sequence[Mapping[str, Any]], now: float) -> list[str]:
+    """Who has it, and whose processes are on it."""
+    lines = [f"  leased by {_holder(holder, now)}" for holder in holders]
     processes = device["processes"]
     if processes is None:
         lines.append("  whose processes are on it cannot be seen from here")

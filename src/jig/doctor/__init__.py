@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 OK, WARN, BAD = "ok", "warn", "bad"
 
 
+class Edit(Value):
+    """A fix that is a line of a project file: the key at its top has this value, or is not there."""
+
+    file: str
+    key: str
+    value: str | None
+
+
 class Finding(Value):
     """What was looked at, what was found, how bad that is, and what to do."""
 
@@ -23,6 +31,7 @@ class Finding(Value):
     status: str = OK
     fix: str = ""
     only_gpu: bool = False  # a run that needs no GPU does not mind
+    edit: Edit | None = None  # the fix, where it is as simple as that
 
 
 class Build(Value):

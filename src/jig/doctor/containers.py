@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.doctor import BAD, WARN, Finding
+from jig.doctor import BAD, WARN, Edit, Finding
 from jig.doctor.words import size
 
 TYPE_CHECKING = False
@@ -38,8 +38,10 @@ def findings(facts: dict[str, Any], subject: Subject) -> Iterator[Finding]:
 def _gpu(gpu: dict[str, Any] | None, subject: Subject) -> Iterator[Finding]:
     if gpu is None:
         if not subject.container_gpus:
-            fix = f"write `nvidiaDocker: true` into aml_config/{subject.target}.compute"
-            yield Finding("GPU in containers", "this target asks for none", BAD, fix, only_gpu=True)
+            file = f"aml_config/{subject.target}.compute"
+            edit = Edit(file, "nvidiaDocker", "true")
+            fix = f"write `nvidiaDocker: true` into {file}"
+            yield Finding("GPU in containers", "this target asks for none", BAD, fix, only_gpu=True, edit=edit)
         return
     if "error" in gpu:
         yield Finding("GPU in containers", gpu["error"], BAD, gpu["hint"], only_gpu=True)

@@ -14,6 +14,7 @@ from jig.runner.folder import Home, default_home
 from jig.store.queries import Store
 from jig.workbench import remembered
 from jig.workbench.live import Live
+from jig.workbench.targets.load import Loads
 
 Answer = TypeVar("Answer")
 RECENT = 12
@@ -33,6 +34,7 @@ class Session:
         self._thread = ThreadPoolExecutor(1, "record")
         self._store: Store | None = None
         self.live = Live(self)
+        self.loads = Loads(self.work)
         self.closing: list[Callable[[], None]] = []  # what ends with the server
         if folder is not None:
             self.open(folder)

@@ -6,9 +6,9 @@ import asyncio
 
 from nicegui import ui
 
-from jig.errors import JigError
-from jig.workbench import dialogs
-from jig.workbench.files import checks, completion, document, form
+from jig.errors import Fault, JigError
+from jig.workbench import dialogs, keys
+from jig.workbench.files import checks, completion, document, form, mending
 from jig.workbench.files.faults import Faults
 from jig.workbench.session import Session
 from jig.workbench.trouble import Trouble
@@ -35,6 +35,7 @@ class Editor:
                 self._name = ui.label().classes("jig-strong jig-grow jig-path-name")
                 self._state = ui.label().classes("jig-soft").props('aria-live="polite"')
                 self._save = ui.button(say("editor.save"), on_click=self.save).props("unelevated no-caps dense")
+                keys.sheet().add(self._save, "Ctrl+s", say("editor.save"))
             self.trouble = Trouble()
             self._empty = ui.label(say("editor.none")).classes("jig-empty")
             self._text = ui.codemirror("", on_change=self._changed, keymap={"Mod-s": self._save_by_key}, indent="  ")
@@ -120,6 +121,7 @@ class Editor:
 
     def _take(self, found: document.Document) -> None:
         self._document = found
+        self._faults.clear()
         self._text.set_language(found.language)  # type: ignore[arg-type]
         self._text.value = found.text
         completion.offer(self._text, self.path)
@@ -138,9 +140,9 @@ class Editor:
             await asyncio.sleep(CHECK_AFTER_S)
             if number == self._typed and not self._form.is_deleted:
                 text, path = self._text.value or "", self.path
-                found = await self._session.work(lambda: checks.faults(path, text))
+                found, fixes = await self._session.work(lambda: _checked(path, text))
                 if number == self._typed and not self._form.is_deleted:
-                    self._faults.show(found, is_checked=checks.kind(path) is not None)
+                    self._faults.show(found, checks.kind(path) is not None, fixes)
                     self._draw_form(text)
 
         with self._panel:
@@ -190,3 +192,8 @@ class Editor:
     def set_dark(self, dark: bool) -> None:
         """The colours of the text."""
         self._text.theme = "vscodeDark" if dark else "vscodeLight"
+
+
+def _checked(path: str, text: str) -> tuple[tuple[Fault, ...], dict[int, str]]:
+    found = checks.faults(path, text)
+    return found, mending.fixes(path, text, found)

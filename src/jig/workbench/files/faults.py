@@ -19,35 +19,45 @@ class Faults:
         self._place = ui.element("div").classes("jig-faults").props('aria-live="polite"')
 
     def clear(self) -> None:
-        """Take the list away."""
+        """Take the list away, and the marks: the next text may be shorter."""
         self._place.clear()
+        self._text.decorations = []
+        self._text.props["line-tooltips"] = {}
 
-    def show(self, found: Sequence[Fault], is_checked: bool) -> None:
-        """Mark the lines and list the faults; of a file that is checked it is said when there are none."""
+    def show(self, found: Sequence[Fault], is_checked: bool, fixes: dict[int, str]) -> None:
+        """Mark the lines and list the faults; of a file that is checked it is said when there are none.
+
+        `fixes`: what the text would be without a fault, by its place in the list.
+        """
         lines: dict[int, str] = {}
+        last = (self._text.value or "").count("\n") + 1
         for fault in found:
+            if fault.line > last:
+                continue
             said = f"{fault.message}\nfix: {fault.fix}" if fault.fix else fault.message
             lines[fault.line or 1] = "\n".join(filter(None, (lines.get(fault.line or 1), said)))
-        last = (self._text.value or "").count("\n") + 1
-        self._text.decorations = [
-            {"kind": "line", "line": line, "class": "jig-fault-line"} for line in lines if line <= last
-        ]
+        self._text.decorations = [{"kind": "line", "line": line, "class": "jig-fault-line"} for line in lines]
         self._text.props["line-tooltips"] = lines
         self._place.clear()
         with self._place:
-            for fault in found:
-                self._one(fault)
+            for at, fault in enumerate(found):
+                self._one(fault, fixes.get(at))
             if is_checked and not found:
                 ui.label(say("editor.no_faults")).classes("jig-soft")
 
-    def _one(self, fault: Fault) -> None:
-        """A fault; a click shows its line."""
+    def _one(self, fault: Fault, fixed: str | None) -> None:
+        """A fault; a click shows its line, another one mends it where that is sure."""
         name = os.path.basename(fault.file)
-        button = ui.element("button").classes("jig-fault").props('type="button"')
-        with button.on("click", lambda: self._text.reveal_line(fault.line or 1)):
-            place = f"{name}:{fault.line}" if fault.line else name
-            ui.label(place).classes("jig-fault-place")
-            with ui.element("div"):
-                ui.label(fault.message)
-                if fault.fix:
-                    ui.label(say("editor.fix", fix=fault.fix)).classes("jig-soft")
+        with ui.element("div").classes("jig-fault-row"):
+            button = ui.element("button").classes("jig-fault").props('type="button"')
+            with button.on("click", lambda: self._text.reveal_line(fault.line or 1)):
+                place = f"{name}:{fault.line}" if fault.line else name
+                ui.label(place).classes("jig-fault-place")
+                with ui.element("div"):
+                    ui.label(fault.message)
+                    if fault.fix:
+                        ui.label(say("editor.fix", fix=fault.fix)).classes("jig-soft")
+            if fixed is not None:  # the text is checked again then, and Undo brings back what was there
+                fix = ui.button(say("targets.fix.short"), on_click=lambda: self._text.set_value(fixed))
+                fix.props("outline no-caps dense size=sm").classes("jig-fix-button")
+                fix.props["aria-label"] = say("targets.fix", what=fault.message)

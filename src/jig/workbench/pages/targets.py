@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from jig.workbench import frame
 from jig.workbench.session import Session
@@ -10,6 +11,10 @@ from jig.workbench.targets.attach import Form
 from jig.workbench.targets.card import Card
 from jig.workbench.trouble import Trouble
 from jig.workbench.words import say
+
+EVERY_S = 3.0
+# A page that nobody sees asks nothing.
+SEEN = "document.addEventListener('visibilitychange', () => emitEvent('jig-seen', !document.hidden))"
 
 
 async def build(session: Session) -> None:
@@ -44,3 +49,16 @@ async def build(session: Session) -> None:
     trouble = Trouble()
     grid = ui.element("div").classes("jig-targets")
     await draw()
+    is_seen = True
+
+    def seen(event: GenericEventArguments) -> None:
+        nonlocal is_seen
+        is_seen = bool(event.args)
+
+    def look() -> None:
+        for card in list(cards.values()) if is_seen else ():
+            card.look()
+
+    ui.on("jig-seen", seen)
+    ui.run_javascript(SEEN)
+    ui.timer(EVERY_S, look)

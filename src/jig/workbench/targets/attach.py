@@ -9,6 +9,7 @@ from nicegui import ui
 from jig.cli import attach
 from jig.cli.computetarget import GROUP
 from jig.cli.grammar import Args, Command, parse
+from jig.errors import UsageError
 from jig.project.compute import CONTAINERS, IMAGE
 from jig.workbench import dialogs
 from jig.workbench.session import Session
@@ -17,7 +18,7 @@ from jig.workbench.targets.person import Asked
 from jig.workbench.trouble import Trouble
 from jig.workbench.words import say
 
-HERE = "localdocker"
+HERE, MASTER = "localdocker", "master"
 
 
 class Form:
@@ -42,12 +43,14 @@ class Form:
             "remotedocker": say("attach.kind.remotedocker"),
             "remote": say("attach.kind.remote"),
             HERE: say("attach.kind.localdocker"),
+            MASTER: say("attach.kind.master"),
             "cluster": say("attach.kind.cluster"),
         }
         self._kind = ui.select(kinds, label=say("attach.kind"), value="remotedocker", on_change=self._fit)
         self._kind.props("outlined dense").classes("jig-full")
         self._name = _field(say("attach.name"), say("attach.name.help"))
         self._address = _field(say("attach.address"), say("attach.address.help"))
+        self._master = _field(say("attach.master"))
         self._user = _field(say("attach.user"))
         self._password = ui.input(say("attach.password"), password=True, password_toggle_button=True)
         self._password.props("outlined dense autocomplete=off").classes("jig-full")
@@ -62,16 +65,24 @@ class Form:
         """Show the fields that this kind has."""
         kind = self._kind.value
         for field in (self._address, self._user, self._password, self._key):
-            field.set_visibility(kind != HERE)
+            field.set_visibility(kind not in (HERE, MASTER))
+        self._master.set_visibility(kind in (MASTER, "cluster"))
+        self._master.props["hint"] = say("attach.master.help" if kind == MASTER else "attach.master.optional")
         self._image.set_visibility(kind in CONTAINERS)
         self._gpu.set_visibility(kind in CONTAINERS)
 
     def _words(self) -> list[str]:
         """The form as a command line, less the password, which is given when it is asked for."""
         kind = self._kind.value
-        words = [str(kind), "--project", self._session.here().root]
+        words = ["cluster" if kind == MASTER else str(kind), "--project", self._session.here().root]
         options = {"--name": self._name}
-        if kind != HERE:
+        if kind == MASTER:
+            options["--address"] = self._master
+            if not self._master.value.strip().startswith("spark://"):
+                raise UsageError(say("attach.master.none"), say("attach.master.none.hint"))
+        elif kind != HERE:
+            if kind == "cluster":
+                options["--master"] = self._master
             options |= {"--address": self._address, "--username": self._user, "--private-key-file": self._key}
         if kind in CONTAINERS:
             options["--image"] = self._image
@@ -79,7 +90,7 @@ class Form:
         return words + (["--gpu"] if kind in CONTAINERS and self._gpu.value else [])
 
     async def _attach(self) -> None:
-        asked = Asked(self._card, self._password.value if self._kind.value != HERE else "")
+        asked = Asked(self._card, "" if self._kind.value in (HERE, MASTER) else self._password.value)
         for button in (self._cancel, self._go):
             button.disable()
         self._progress.text = say("attach.going")

@@ -1,9 +1,9 @@
-"""What a target is like now: the doctor's findings and the GPUs, from what the command line asks."""
+"""What a target is like now: the doctor's findings, from what the command line asks."""
 
 from __future__ import annotations
 
 from jig import machines
-from jig.cli import doctor, gpu
+from jig.cli import doctor, spark
 from jig.doctor import Finding
 from jig.project import ComputeTarget, Project, RunConfig
 from jig.values import Value
@@ -15,7 +15,6 @@ class Seen(Value):
     findings: tuple[Finding, ...]
     wants_gpu: bool
     verdict: str
-    gpus: tuple[str, ...]  # lines, as `jig gpu` prints them
     free_disk: str
     can_prepare: bool
 
@@ -27,11 +26,12 @@ def look(project: Project, name: str) -> Seen:
     preflight = doctor.Preflight(project, config, target)
     machine = machines.for_target(target)
     found = preflight.findings(machine)
+    if target.kind == "cluster" and target.address is None:
+        found = [spark.finding(target), *found]
     return Seen(
         tuple(found),
         preflight.subject.wants_gpu,
         doctor.verdict(found),
-        tuple(gpu.text(machine.ask("gpu"), config.name if config else None)),
         next((finding.found for finding in found if finding.what == "disk"), ""),
         target.managed and config is not None,
     )
