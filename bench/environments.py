@@ -47,6 +47,12 @@ def jig() -> Venv:
 
 
 @functools.cache
+def app() -> Venv:
+    """The same with the Workbench, and what drives a browser."""
+    return _ready("jig-workbench", source_stamp(), SOURCE + "[app]", "playwright", folder="app")
+
+
+@functools.cache
 def mlflow() -> Venv:
     """The tracker and project runner mlflow."""
     return _ready("mlflow", "mlflow", "mlflow")
@@ -82,8 +88,8 @@ def wandb() -> Venv:
     return _ready("wandb", "wandb", "wandb")
 
 
-def _ready(distribution: str, stamp: str, *wanted: str) -> Venv:
-    venv = Venv(place("venv", distribution), distribution)
+def _ready(distribution: str, stamp: str, *wanted: str, folder: str = "") -> Venv:
+    venv = Venv(place("venv", folder or distribution), distribution)
     noted = os.path.join(venv.path, "stamp")
     stamp = f"{sys.version} {stamp}"
     if read(noted) == stamp:

@@ -46,14 +46,15 @@ MLFLOW_TABLES = {
 }
 
 
-def ours(count: int) -> str:
-    """A jig home with so many runs of ten projects, with a hundred points each; kept between calls."""
+def ours(count: int, of: int = PROJECTS) -> str:
+    """A jig home with so many runs of some projects, with a hundred points each; kept between calls."""
     model = _real_run()
     stamp = hashlib.sha256((_shape(model) + read(__file__)).encode()).hexdigest()
-    return kept(f"many-runs-{count}", stamp, lambda home: _fill(home, model, count))
+    name = f"many-runs-{count}" + (f"-of-{of}" if of != PROJECTS else "")
+    return kept(name, stamp, lambda home: _fill(home, model, count, of))
 
 
-def _fill(home: str, model: str, count: int) -> None:
+def _fill(home: str, model: str, count: int, of: int) -> None:
     print(f"making {count:,} run folders", flush=True)
     plan = json.loads(read(os.path.join(model, "plan.json")))
     events = [json.loads(line) for line in read(os.path.join(model, "events.jsonl")).splitlines()]
@@ -62,7 +63,8 @@ def _fill(home: str, model: str, count: int) -> None:
     with open(os.path.join(home, "order"), "w") as order:
         for number in range(1, count + 1):
             later_s = oldest_s + number * MINUTE_S
-            run_id, folder = _copy(model, home, plan, events, number, later_s)
+            own = {**plan, "project": f"{plan['project']}{number % of}"}
+            run_id, folder = _copy(model, home, own, events, number, later_s)
             write(os.path.join(folder, "metrics.jsonl"), next(points))
             order.write(json.dumps([number, run_id, folder]) + "\n")
 
@@ -89,7 +91,7 @@ def _points() -> Iterator[str]:
 def _copy(
     model: str, home: str, plan: dict[str, Any], events: list[dict[str, Any]], number: int, later_s: float
 ) -> tuple[str, str]:
-    project = f"{plan['project']}{number % PROJECTS}"
+    project = plan["project"]
     created = plan["created"] + later_s
     run_id = f"{project}_{int(created * 1000)}"
     folder = os.path.join(home, "runs", run_id)
@@ -102,7 +104,6 @@ def _copy(
         "run_id": run_id,
         "number": number,
         "created": created,
-        "project": project,
         "target": f"t{number % TARGETS}",
     }
     write(os.path.join(folder, "plan.json"), json.dumps({**plan, **changed}, indent=1) + "\n")

@@ -24,6 +24,7 @@ import ssh
 import submit
 import timing
 import version
+import workbench
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ FIGURES = {
     "spark": spark.measure,
     "sampling": sampling.measure,
     "onebit": onebit_wire.measure,
+    "workbench": workbench.measure,
 }
 
 

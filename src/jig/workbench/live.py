@@ -56,6 +56,11 @@ class Live:
         self._listeners[number] = (client, listener)
         client.on_delete(lambda: self._listeners.pop(number, None))
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether a page listens."""
+        return bool(self._listeners)
+
     def project_changed(self) -> None:
         """Tell every page that another project is open."""
         self._tell(Change(project=True))

@@ -55,7 +55,10 @@ class RunBar:
         """Stands where it is made."""
         self._session = session
         project = session.here()
-        names, known = list(project.run_config_names()), scripts(project.root)
+        try:
+            names, known = list(project.run_config_names()), scripts(project.root)
+        except JigError:  # the folder is away: the page says so, and Run does
+            names, known = [], []
         typed = session.typed.get(project.root) or (
             "local" if "local" in names else names[0] if names else None,
             "train.py" if "train.py" in known else known[0] if known else "",
@@ -79,6 +82,7 @@ class RunBar:
 
     def _wanted(self) -> pipeline.Wanted:
         if not self._config.value:
+            self._session.here().run_config_names()  # why there is none to choose, if there is a reason
             raise UsageError("no run configuration is chosen", "choose one in the run bar")
         script = (self._script.value or "").strip()
         try:

@@ -109,6 +109,7 @@ def _app(session: Session, host: str, port: int, token: str) -> Guard:
         show_welcome_message=False,
     )
     app.on_startup(session.live.watch)
+    app.on_startup(session.homing.watch)
     return Guard(outer, set(_addresses(host, port)), token, session.kept.key, f"jig-workbench-{port}")
 
 

@@ -13,6 +13,7 @@ from jig.project import Project
 from jig.runner.folder import Home, default_home
 from jig.store.queries import Store
 from jig.workbench import remembered
+from jig.workbench.homing import Homing
 from jig.workbench.live import Live
 from jig.workbench.targets.load import Loads
 
@@ -35,6 +36,7 @@ class Session:
         self._store: Store | None = None
         self.live = Live(self)
         self.loads = Loads(self.work)
+        self.homing = Homing(self)
         self.closing: list[Callable[[], None]] = []  # what ends with the server
         if folder is not None:
             self.open(folder)

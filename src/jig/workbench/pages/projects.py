@@ -85,7 +85,7 @@ def _one(session: Session, root: str, trouble: Trouble) -> None:
             with ui.element("span").classes("jig-item-name"):
                 ui.label(name).classes("jig-strong")
                 if is_open or not is_there:
-                    ui.label(say("projects.recent.now" if is_open else "projects.recent.gone")).classes("jig-mark")
+                    ui.label(say("projects.recent.now" if is_there else "projects.recent.gone")).classes("jig-mark")
             ui.label(root).classes("jig-path")
         away = ui.button(icon="close", on_click=forget).props("flat round dense size=sm").classes("jig-tool")
         away.props["aria-label"] = say("projects.recent.forget", name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 
 from nicegui import ui
@@ -58,7 +59,7 @@ class RunPage:
                 self._panels[name] = ui.tab_panel(name)
         await self._open(first)
         self._session.live.listen(self._hear)
-        if self._seen.found.machine.remote and not self._seen.final:
+        if self._seen.found.machine.remote and not _is_whole(self._seen):
             ui.timer(REMOTE_S, self._bring)
 
     @ui.refreshable_method
@@ -125,8 +126,16 @@ class RunPage:
                     await waiting
 
     async def _bring(self) -> None:
-        """What is new of a run on another machine: its files here grow then, and that is heard."""
-        if self._seen.final:
+        """What is new of a run on another machine: its files here grow then, and that is heard.
+
+        The page asks too, although others do: when the machine does not answer, it is here that one wants to know.
+        """
+        if _is_whole(self._seen):
             return
         with self._trouble:
-            await self._session.work(self._seen.found.bring)
+            await self._session.homing.bring(self._seen.found)
+
+
+def _is_whole(seen: Seen) -> bool:
+    """Whether all of it is here, its outputs too."""
+    return seen.final and os.path.exists(os.path.join(seen.found.folder.path, "outputs.json"))
