@@ -34,6 +34,10 @@ class Change(Value):
     listing: bool = False
     project: bool = False
 
+    def and_also(self, later: Change) -> Change:
+        """Both of them as one."""
+        return Change(self.runs | later.runs, self.listing or later.listing, self.project or later.project)
+
 
 Listener = Callable[[Change], Awaitable[None] | None]
 Stamp = tuple[str, int, int]
@@ -45,6 +49,7 @@ class Live:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._listeners: dict[int, tuple[Client, Listener]] = {}
+        self._missed: dict[int, Change] = {}  # by pages that are not there yet, or away for a while
         self._next = 0
         self._seen = _Seen(("", 0, 0), -1, {}, {})
         self._since_refresh_s = 0.0
@@ -54,7 +59,8 @@ class Live:
         client, number = ui.context.client, self._next
         self._next += 1
         self._listeners[number] = (client, listener)
-        client.on_delete(lambda: self._listeners.pop(number, None))
+        client.on_connect(lambda: self._catch_up(number))
+        client.on_delete(lambda: self._forget(number))
 
     @property
     def is_heard(self) -> bool:
@@ -76,11 +82,25 @@ class Live:
                         self._tell(change)
 
     def _tell(self, change: Change) -> None:
-        for client, listener in list(self._listeners.values()):
-            with client:
-                waiting = listener(change)
-                if waiting is not None:
-                    background_tasks.create(_finish(client, waiting))
+        for number in list(self._listeners):
+            self._missed[number] = self._missed[number].and_also(change) if number in self._missed else change
+            if self._listeners[number][0].has_socket_connection:
+                self._catch_up(number)
+
+    def _catch_up(self, number: int) -> None:
+        """Tell a page what it has not heard yet."""
+        change = self._missed.pop(number, None)
+        if change is None or number not in self._listeners:
+            return
+        client, listener = self._listeners[number]
+        with client:
+            waiting = listener(change)
+            if waiting is not None:
+                background_tasks.create(_finish(client, waiting))
+
+    def _forget(self, number: int) -> None:
+        self._listeners.pop(number, None)
+        self._missed.pop(number, None)
 
     def _look(self, store: Store) -> Change:
         """What changed since the last look. Runs in the record's thread."""

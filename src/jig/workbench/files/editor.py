@@ -167,7 +167,11 @@ class Editor:
             return
         with self._form_trouble:
             try:
-                self._text.value = change(self._text.value or "")
+                text = change(self._text.value or "")
+                kind = checks.kind(self.path)
+                if kind in form.KEYS:  # its fields show it already: they are not drawn anew under the person's hands
+                    self._shown = (self.path, form.fields(kind, text))
+                self._text.value = text
             except JigError:
                 self._shown = None  # the form shows again what the text says
                 raise

@@ -72,9 +72,13 @@ def _run(value: Callable[[str], str], apply: Apply) -> None:
 def _line(label: str, value: str, key: str, apply: Apply, example: str) -> None:
     """A field of one line; taken over with Enter, or when it is left."""
 
+    taken = value
+
     def take() -> None:
+        nonlocal taken
         new = field.value.strip()
-        if new != value:
+        if new != taken:
+            taken = new
             apply(lambda text: settings.with_value(text, key, new or None))
 
     field = ui.input(label, value=value, placeholder=example).props("outlined dense stack-label spellcheck=false")
