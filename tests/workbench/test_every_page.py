@@ -15,7 +15,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 RULES = "{resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}"
 # Behind a dialog's button axe sees the page and not the card: colours are those of the pages, where they are looked at.
 IN_A_DIALOG = RULES.replace("]}", "], rules: {'color-contrast': {enabled: false}}}")
-TABS = ("summary", "log", "curves", "outputs", "code", "environment", "timeline")
+TABS = ("summary", "log", "curves", "images", "outputs", "code", "environment", "timeline")
 SCRIPT = """\
 import os, jig.track as track
 track.params(lr=0.5)

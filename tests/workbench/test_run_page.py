@@ -24,6 +24,7 @@ os.makedirs("outputs/deep", exist_ok=True)
 for name in ("page.html", "drawing.svg", "deep/notes.txt"):
     open("outputs/" + name, "w").write({HOSTILE!r})
 open("outputs/picture.png", "wb").write(bytes.fromhex(sys.argv[1]))
+track.log_image("sample", bytes.fromhex(sys.argv[1]), step=3)
 open("outputs/binary.bin", "wb").write(b"\\0\\1")
 os.symlink("/etc/passwd", "outputs/passwd")
 os.symlink("../../plan.json", "outputs/plan")
@@ -182,6 +183,14 @@ def test_outputs_are_shown_inert(page, run, server):
     with page.expect_download() as download:
         page.get_by_role("link", name="Download outputs/page.html").click()
     assert download.value.suggested_filename == "page.html"
+
+
+def test_pictures_stand_side_by_side_as_they_come_and_nothing_else_does(page):
+    tab(page, "Images")
+    expect(page.locator(".jig-image")).to_have_count(2)  # what was logged, and what was written; no drawing.svg
+    page.wait_for_function("[...document.querySelectorAll('.jig-image img')].every(e => e.naturalWidth === 2)")
+    page.get_by_role("button", name="Show outputs/picture.png large").click()
+    expect(page.get_by_role("dialog").locator("img")).to_be_visible()
 
 
 def test_what_is_downloaded_is_never_a_page(run, server):

@@ -272,6 +272,11 @@ WORDS = {
     "run.summary": "Summary",
     "run.log": "Log",
     "run.curves": "Curves",
+    "run.images": "Images",
+    "images.none": "No pictures yet. In a script:  import jig; jig.log_image('samples', figure)\nPictures that it "
+    "writes to the folder outputs are shown here, too.",
+    "images.some": "The last {most} of {count}.",
+    "images.large": "Show {name} large",
     "run.outputs": "Outputs",
     "run.code": "Code",
     "run.environment": "Environment",

@@ -55,6 +55,9 @@ class Charts:
                 ui.label(say("history.charts.first", most=MOST, count=f"{count:,}")).classes("jig-soft")
             ids = [str(record["run_id"]) for record in records]
             if self._kind == "parallel":
+                # What few runs have, such as the counts of a sweep, would be an axis that most lines pass by.
+                usual = [one for one in axes if 2 * sum(value is not None for value in one.values) >= len(ids)]
+                axes = usual if len(usual) > 1 else axes
                 self._chart(parallel(ids, axes[:MOST_AXES]), say("history.parallel"))
             else:
                 self._scatter(ids, axes)

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from jig.workbench import code_view, run_actions, run_state, run_summary, timeline, trouble
 from jig.workbench.curves import Curves
+from jig.workbench.images import Images
 from jig.workbench.jobs import written
 from jig.workbench.live import Change
 from jig.workbench.log_view import LogView
@@ -45,8 +46,8 @@ class RunPage:
         self._trouble = trouble.Trouble()
         names = {
             "summary": say("run.summary"), "log": say("run.log"), "curves": say("run.curves"),
-            "outputs": say("run.outputs"), "code": say("run.code"), "environment": say("run.environment"),
-            "timeline": say("run.timeline"),
+            "images": say("run.images"), "outputs": say("run.outputs"), "code": say("run.code"),
+            "environment": say("run.environment"), "timeline": say("run.timeline"),
         }  # fmt: skip
         asked = ui.context.client.request.query_params.get("tab", "")
         first = asked if asked in names else "summary"
@@ -89,6 +90,10 @@ class RunPage:
                 curves = Curves(session, seen)
                 await curves.again()
                 self._refreshes.append(curves.refresh)
+            elif name == "images":
+                images = Images(session, seen.found)
+                await images.refresh()
+                self._refreshes.append(lambda seen: images.refresh())
             elif name == "outputs":
                 outputs = Outputs(session, seen.found)
                 await outputs.refresh()
