@@ -190,6 +190,12 @@ def faulty(page):
     time.sleep(1.2)
 
 
+def steady(page):
+    """Until the small curves of the GPUs have a shape."""
+    page.get_by_role("article", name="local").get_by_text("reachable", exact=True).wait_for(timeout=60_000)
+    time.sleep(40)
+
+
 def wait(seconds):
     return lambda page: time.sleep(seconds)
 
@@ -212,7 +218,7 @@ def click(name, seconds=1.0, role="button"):
 
 STEPS = {
     "files": {"": files, "-compute": compute, "-fault": faulty},
-    "targets": {"": wait(6), "-attach": click("Attach")},
+    "targets": {"": steady, "-attach": click("Attach")},
     "projects": {"": wait(0.8), "-jobs": press("j"), "-help": press("?")},
     "history": {"": wait(1.5), "-parallel": click("Parallel"), "-scatter": click("Scatter")},
     "run-summary": {"": wait(0.8), "-plan": click("Plan", 2.5)},

@@ -25,6 +25,7 @@ ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0f766e"/>'
     '<path d="M8 9h5v14H8zM19 9h5v14h-5z" fill="#99f6e4"/><path d="M10 13h12v6H10z" fill="#fff"/></svg>'
 )
+ANSWER_S = 10.0
 HEAD = '<link rel="stylesheet" href="/static/workbench.css?{v}"><script defer src="/static/keys.js?{v}"></script>'
 HEAD += '<script defer src="/static/history.js?{v}"></script>'
 
@@ -106,13 +107,21 @@ def _links(session: Session, page: Page, listed: Sequence[Page], sheet: keys.She
             sheet.add(link, one.key, say("frame.go", page=text))
 
 
+async def is_dark() -> bool | None:
+    """Whether the browser shows the page dark now; None when it does not answer, because the page was left."""
+    try:
+        return bool(await ui.run_javascript("Quasar.Dark.isActive", timeout=ANSWER_S))
+    except TimeoutError:
+        return None
+
+
 def _dark(session: Session) -> ui.button:
     mode = ui.dark_mode(session.kept.dark)
 
     async def switch() -> None:
         now = session.kept.dark
         if now is None:  # as the system has it: what that is, only the browser knows
-            now = bool(await ui.run_javascript("Quasar.Dark.isActive"))
+            now = await is_dark() or False
         session.keep(session.kept._replace(dark=not now))
         mode.value = not now
         app.config.dark = not now  # so that the next page has it from its first paint

@@ -69,7 +69,7 @@ class _Files:
         await self._editor.look()
         dark = self._session.kept.dark
         if dark is None and self._dark is None:
-            dark = bool(await ui.run_javascript("Quasar.Dark.isActive"))
+            dark = await frame.is_dark()
         if dark is not None and dark != self._dark:
             self._dark = dark
             self._editor.set_dark(dark)
