@@ -166,7 +166,8 @@ def test_pictures(serve, browse, chromium, jig_home, driver_here):
                 page.close()
     finally:
         training.ended.set()
-        call("cancel", *going, cwd=folder)
+        for run in reversed(going):
+            call("cancel", run, cwd=folder)
     browse.complaints.clear()
 
 
