@@ -141,6 +141,7 @@ def test_the_keys_of_a_record(project, cli):
 
 
 ABSENT = {"prepare.log", "work/outputs", "system.jsonl", "remarks.jsonl", "environment.json", "spark.jsonl"}
+ABSENT |= {"output.<rank>.log", "ranks.jsonl"}
 
 
 def test_the_files_of_a_run(project, cli, jig_home):
@@ -175,6 +176,7 @@ def test_states_events_and_their_fields(project, cli, jig_home):
             seen |= set(event)
     fields = documented(RECORD, "events.jsonl", table=0)
     around_gpus = {"look", "position", "of", "uuids", "indices", "idle_s", "stop_s", "proof", "cause"}
+    around_gpus |= {"processes", "backend", "torch", "restart", "rank", "said", "exchange"}  # and several processes
     assert set(fields) == seen | around_gpus | {"text", "detail", "hint", "survivors", "image", "gpu"}
 
 

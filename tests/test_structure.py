@@ -18,7 +18,7 @@ LAYERS = [
     ("cli", "workbench", "__main__", "sweep.__main__", "sweep.driver", "sweep.report", "sweep.watch"),
     ("sweep", "reproduce", "restore", "views", "assets", "export"),
     ("submit", "frozen", "handover", "store.queries"),
-    ("follow", "store"),
+    ("follow", "interleaved", "store"),
     ("machines",),
     ("targets",),
     ("kept", "snapshot", "ignore", "origin", "templates"),

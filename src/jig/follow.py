@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from jig.interleaved import Interleaved
     from jig.machines import Feed
 
 SHORTEST_WAIT_S = 0.001
@@ -27,8 +28,10 @@ REPORT_S = 3.0  # the script's first line waits so long for what jig reports of 
 class Reader:
     """Reads a run folder's growing files from where it left off."""
 
-    def __init__(self, folder: RunFolder, log_offset: int = 0) -> None:
+    def __init__(self, folder: RunFolder, log_offset: int = 0, log: str = "") -> None:
+        """`log` is the path of another log than the run's own."""
         self._folder = folder
+        self._path = log or folder.log
         self._offsets: dict[str, int] = {}  # of the files that are read line by line
         self.log_offset = log_offset
         self._log = -1
@@ -68,7 +71,7 @@ class Reader:
         """Log bytes since the last call, a megabyte at most."""
         if self._log < 0:
             try:
-                self._log = os.open(self._folder.log, os.O_RDONLY)
+                self._log = os.open(self._path, os.O_RDONLY)
             except FileNotFoundError:
                 return b""
             os.lseek(self._log, self.log_offset, os.SEEK_SET)
@@ -84,9 +87,10 @@ class Reader:
 
 
 class Quiet(Value):
-    """Nothing new; the run has been quiet for this long."""
+    """Nothing new; the run has been quiet for this long. `bar` is a line that some rank has begun, and redraws."""
 
     seconds: float
+    bar: str = ""
 
 
 class Gate:
@@ -109,15 +113,23 @@ class Gate:
 
 
 def follow(
-    folder: RunFolder, feed: Feed, log_offset: int = 0, report_first: bool = False, spark: bool = False
+    folder: RunFolder,
+    feed: Feed,
+    log_offset: int = 0,
+    report_first: bool = False,
+    spark: bool = False,
+    log: str = "",
+    merged: Interleaved | None = None,
 ) -> Iterator[dict[str, Any] | bytes | Quiet]:
     """Events, log bytes and pauses as they come, until the run's last event and the last byte of its log.
 
     Events are read before the log, so that when the last one is seen every byte it counts is there. With `report_first`
     the event `gpu` comes before the first byte: the script does not wait for it, its reader does. With `spark`
-    there are events of that name too: what its Spark tells.
+    there are events of that name too: what its Spark tells. `log` is the path of another log than the run's own;
+    `merged` gives the lines of several.
     """
-    reader, gate = Reader(folder, log_offset), Gate(report_first)
+    reader, gate = Reader(folder, log_offset, log), Gate(report_first)
+    read = merged.read if merged else reader.log
     wait_s, quiet_since = SHORTEST_WAIT_S, time.monotonic()
     final: dict[str, Any] | None = None
     gathered = False
@@ -130,10 +142,12 @@ def follow(
                 else:
                     yield event
             yield from reader.spark() if spark else ()
-            data = reader.log() if gate.lets_through(fresh) else b""
+            data = read() if gate.lets_through(fresh) else b""
             if data:
                 yield data
             elif final is not None:
+                if merged and (rest := merged.rest()):
+                    yield rest
                 yield final
                 return
             now = time.monotonic()
@@ -146,7 +160,7 @@ def follow(
                 gathered = bool(data)
                 continue
             gathered = False
-            yield Quiet(now - quiet_since)
+            yield Quiet(now - quiet_since, merged.bar() if merged else "")
             for notice in feed.wait(wait_s):
                 yield {"event": "note", "text": notice}
             if feed.gone:
@@ -157,3 +171,5 @@ def follow(
     finally:
         feed.close()
         reader.close()
+        if merged:
+            merged.close()

@@ -53,6 +53,17 @@ class Spark(Value):
     file: str = ""  # of the project, where the settings stand
 
 
+class Ranks(Value):
+    """A `script` in several processes: `words` are those for torchrun; braces hold what the machine knows."""
+
+    processes: int  # 0: one for each GPU that the run sees
+    words: tuple[str, ...]  # those after `python -m torch.distributed.run`
+    script: tuple[str, ...]
+    backend: str = "auto"
+    restarts: int = 0
+    compression: tuple[tuple[str, str | int], ...] = ()  # what `onebit.attach` is told; none: nothing is attached
+
+
 class Gpu(Value):
     """What a run wants of the machine's GPUs, and how it is watched."""
 
@@ -104,6 +115,7 @@ class Plan(Value):
     point: int = 0  # which of the sweep's points this is, from 1
     reproduces: Reproduces | None = None
     spark: Spark | None = None
+    ranks: Ranks | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -125,6 +137,10 @@ class Plan(Value):
                 data["spark"][name] = list(data["spark"][name])
             for name in ("settings", "defaults"):
                 data["spark"][name] = dict(data["spark"][name])
+        if self.ranks is not None:
+            ranks = self.ranks
+            data["ranks"] = {**ranks._asdict(), "compression": dict(ranks.compression)}
+            data["ranks"].update(words=list(ranks.words), script=list(ranks.script))
         data["params"] = dict(self.params)
         if self.reproduces is not None:
             data["reproduces"] = {"run_id": self.reproduces.run_id, "rows": [list(row) for row in self.reproduces.rows]}
@@ -155,6 +171,10 @@ class Plan(Value):
             for name in ("settings", "defaults"):
                 spark[name] = tuple(spark[name].items())
             data["spark"] = Spark(**spark)
+        if data.get("ranks") is not None:
+            ranks = data["ranks"]
+            lists = {name: tuple(ranks[name]) for name in ("words", "script")}
+            data["ranks"] = Ranks(**{**ranks, **lists, "compression": tuple(ranks["compression"].items())})
         data["params"] = tuple(data.get("params", {}).items())
         if data.get("reproduces") is not None:
             rows = tuple((what, then, now, verdict) for what, then, now, verdict in data["reproduces"]["rows"])

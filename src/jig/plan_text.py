@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.plan import PYTHON, Container, Gpu, Plan, Spark
+from jig.plan import PYTHON, Container, Gpu, Plan, Ranks, Spark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,13 @@ SPARK_FILLED_IN = {
     "work": "the folder that the script runs in",
     "home": "your home folder there",
 }
+RANKS_FILLED_IN = {
+    "processes": "as many as the run sees GPUs",
+    "id": "the run's id",
+    "local": "--local-addr 127.0.0.1, where that version of torchrun knows it",
+    "logs": "a folder of the run for what torchrun keeps",
+    "rank": "opens output.RANK.log for the process, and becomes:",
+}
 # So that a long command can be read, and pasted all the same.
 BEFORE_MOUNT, BEFORE_SETTING = (" \\\n" + 23 * " " + word for word in ("--mount ", "--conf "))
 
@@ -61,7 +68,10 @@ def render(plan: Plan, files: list[list[Any]]) -> str:
     if plan.origin.commit:
         rows.append(("commit", plan.origin.commit + (" with uncommitted changes" if plan.origin.dirty else "")))
     rows += _environment(plan)
-    rows += _spark(plan.spark) if plan.spark is not None else [("command", _command(plan))]
+    if plan.ranks is not None:
+        rows += _ranks(plan, plan.ranks)
+    else:
+        rows += _spark(plan.spark) if plan.spark is not None else [("command", _command(plan))]
     rows += [("variable", f"{name}={value}") for name, value in plan.variables]
     rows += [("variable", f"{name} (taken from this computer's environment)") for name in plan.client_variables]
     shared = plan.container is None or plan.container.shared
@@ -90,9 +100,13 @@ def _environment(plan: Plan) -> Rows:
 def _command(plan: Plan) -> str:
     import shlex
 
-    environment = plan.environment
-    interpreter = (environment.python if environment.kind == "user" else "") or "python"
+    interpreter = _python(plan)
     return shlex.join(interpreter if word == PYTHON else word for word in plan.argv)
+
+
+def _python(plan: Plan) -> str:
+    environment = plan.environment
+    return (environment.python if environment.kind == "user" else "") or "python"
 
 
 def _spark(spark: Spark) -> Rows:
@@ -110,6 +124,26 @@ def _spark(spark: Spark) -> Rows:
             rows.append((f"{{{name}}}", meaning or f"where the engine's own settings are silent:  {defaults}"))
     if spark.hidden:
         rows.append(("hidden", f"{', '.join(spark.hidden)}: the values reach Spark by a file without a name"))
+    return rows
+
+
+def _ranks(plan: Plan, ranks: Ranks) -> Rows:
+    """The launcher's command, and what is filled in."""
+    count = str(ranks.processes or "")
+    words = [(count or word) if word == "{processes}" else word for word in ranks.words]
+    rows: Rows = [("command", " ".join([_python(plan), "-m", "torch.distributed.run", *words]) + " " + _command(plan))]
+    rows += [("filled in there", "")]
+    rows += [(f"{{{name}}}", meaning) for name, meaning in RANKS_FILLED_IN.items() if f"{{{name}}}" in words]
+    backends = {"auto": "nccl where there is a GPU for each process, else gloo"}
+    rows.append(("processes", count or "one for each GPU that the run sees"))
+    rows.append(("backend", backends.get(ranks.backend, ranks.backend)))
+    if ranks.restarts:
+        rows.append(("restarts", f"{ranks.restarts} of all processes, when one of them fails"))
+    if ranks.compression:
+        settings = dict(ranks.compression)
+        after = f" after {settings['warmup_steps']} steps in full precision" if settings["warmup_steps"] else ""
+        blocks = f", blocks of {settings['block']}" if settings["kind"] == "onebit" else ""
+        rows.append(("gradients", f"{settings['kind']}{after}{blocks}: attached to each DistributedDataParallel"))
     return rows
 
 

@@ -13,6 +13,7 @@ from jig.frozen import Frozen, fetch
 from jig.machines import Refusal
 from jig.plan import Origin, Reproduces
 from jig.project import ComputeTarget, Project, RunConfig, SparkSpec
+from jig.project.ranks import of_plan
 from jig.runner import events
 from jig.runner.blobs import UsingBlobs
 from jig.spec import RunSpec
@@ -163,6 +164,7 @@ def _configured(config: RunConfig, then: dict[str, Any], secrets: dict[str, str]
         idle_gpu_warn_s=gpu.get("warn_s"),
         idle_gpu_stop_s=gpu.get("stop_s"),
         gpu_sampling_s=gpu.get("every_s", config.gpu_sampling_s),
+        **of_plan(then.get("ranks")),
     )
 
 

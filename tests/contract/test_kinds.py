@@ -10,6 +10,7 @@ from jig.environments import Environment
 from jig.machines import Refusal
 from jig.plan import Plan, SnapshotRef
 from jig.project import CondaSpec, Project, Requirement
+from jig.project.ranks import Compression, Distributed
 from jig.runner.folder import Home
 from jig.spec import RunSpec
 from tests.ssh.conftest import attach_words
@@ -184,7 +185,11 @@ def test_a_target_plans_without_touching_anything(target, framework, project, mo
     import os
 
     first = _plan(target, project, SnapshotRef("ab" * 32, 1, 1))
-    config = Project.find(str(project.path)).run_config("local")._replace(framework=framework)
+    config = Project.find(str(project.path)).run_config("local")
+    if framework == "Distributed":
+        config = config._replace(distributed=Distributed(2), compression=Compression("onebit"))
+    else:
+        config = config._replace(framework=framework)
     spec = RunSpec("proj", "/nowhere", config, target, "a.py", ("-x",))
     planner = targets.for_run(target, config)
     for name in ("open", "mkdir", "stat", "listdir", "scandir"):

@@ -17,7 +17,16 @@ def sections():
     ("heading", "known"),
     [
         ("`<name>.compute`", keys.COMPUTE),
-        ("`<name>.runconfig`", keys.RUN + keys.VARIABLE + keys.IDLE_GPU + keys.DATA_SOURCE + keys.SAMPLING),
+        (
+            "`<name>.runconfig`",
+            keys.RUN
+            + keys.VARIABLE
+            + keys.IDLE_GPU
+            + keys.DISTRIBUTED
+            + keys.COMPRESSION
+            + keys.DATA_SOURCE
+            + keys.SAMPLING,
+        ),
         ("`conda_dependencies.yml`", keys.CONDA + keys.CONDA_NESTED),
         ("`spark_dependencies.yml`", keys.SPARK + keys.SPARK_SETTING + keys.SPARK_PACKAGE),
     ],

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from jig.cli import gpu_text
+from jig.cli import gpu_text, ranks_text
 from jig.cli.terminal import StatusLine, box, cut, human_bytes, human_duration, is_terminal, plain, printable, width_of
 from jig.errors import StoreError
 from jig.follow import Quiet, follow
@@ -66,14 +66,16 @@ class Display:
         elif isinstance(item, Quiet):
             # A progress bar without a line end owns the last line: leave it alone.
             if self._terminal and self._at_line_start and item.seconds > STATUS_AFTER_S:
-                lasts = human_duration(time.monotonic() - self._since)
-                self._line.show(f"… {self._state} for {lasts}" + (f"  {self._work}" if self._work else ""))
+                lasts, work = human_duration(time.monotonic() - self._since), printable(item.bar) or self._work
+                self._line.show(f"… {self._state} for {lasts}" + (f"  {work}" if work else ""))
         elif item["event"] == "note":
             self.say(f"jig: {item['text']}")
         elif item["event"] in runs.STATES:
             self._be(item["event"], item)
         elif item["event"] == "spark":
             self._show_spark(item)
+        elif item["event"] in ("ranks", "rank-restart"):
+            self.say(f"jig: {ranks_text.told(item)}")
         else:
             self._show_gpu(item)
 
@@ -146,10 +148,12 @@ def watch(
     opening: tuple[str, ...] = (),
     ready: Callable[[], None] = lambda: None,
     pipe: Pipe | None = None,
+    rank: int | None = None,
 ) -> runs.Run | None:
     """Show the run until it ends; None when it was left going. A second Ctrl-C soon after the first cancels it.
 
     `ready` is called when the opening has been said: from then on a Ctrl-C is ours. `pipe` brings the run already.
+    Of a run of several processes all are shown, or one `rank`.
     """
     pages: Pages | None = None
     try:
@@ -164,7 +168,8 @@ def watch(
 
             pages = Pages(machine, folder.id, plan)
             display.page = pages.address
-        for item in follow(folder, machine.feed(folder, pipe), report_first=sampled, spark=spark):
+        shown = ranks_text.shown(folder, plan, rank)
+        for item in follow(folder, machine.feed(folder, pipe), report_first=sampled, spark=spark, **shown):
             if isinstance(item, dict) and item["event"] in events.FINAL:
                 break
             display.show(item)
@@ -250,6 +255,8 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         rows.append(("Duration", human_duration(run.duration_s)))
     if verdict := gpu_text.verdict(run.proof):
         rows.append(("GPU", verdict))
+    if exchanged := ranks_text.exchange(run.exchange):
+        rows.append(("Exchange", exchanged))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, (list, dict))]
     if scalars:
         more = f" and {len(scalars) - MOST_METRICS} more" if len(scalars) > MOST_METRICS else ""
@@ -272,9 +279,9 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
 
 
 def accusation(run: runs.Run) -> list[str]:
-    """An empty line and the loud paragraph about a GPU that was asked for and not used; nothing for other runs."""
+    """An empty line and the loud paragraph about a GPU that was not used, or a rank that failed; else nothing."""
     lines = gpu_text.accusation(run, min(width_of(sys.stdout), 100))
-    return ["", *lines] if lines else []
+    return [*(["", *lines] if lines else []), *ranks_text.accusation(run)]
 
 
 def _short(value: Any) -> str:

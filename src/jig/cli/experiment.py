@@ -104,9 +104,13 @@ GROUP = Group(
             "logs",
             "Print a run's output, or follow it.",
             _later("run", "logs"),
-            (RUN, Option(("-f", "--follow"), "follow", "Go on until the run ends; the exit code is the script's.")),
+            (
+                RUN,
+                Option(("-f", "--follow"), "follow", "Go on until the run ends; the exit code is the script's."),
+                Option(("--rank",), "rank", "Of a run of several processes, this one alone.", "N"),
+            ),
             (RUN_WORD,),
-            ("jig logs -f",),
+            ("jig logs -f", "jig logs --rank 2"),
         ),
         Command(
             "cancel",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from jig.store.runs import Run
 
 
+NOTHING_SAID = ("environment-failed", "not-started", "gpu-refused", "ranks-refused")
+
+
 def _find(args: Args) -> Found:
     from jig.cli.here import find_run
 
@@ -75,24 +78,20 @@ def _seen(found: Found) -> tuple[Run, str]:
 def logs(args: Args) -> int:
     """Print a run's output; with -f go on until it ends."""
     from jig.cli import display as shown
-    from jig.follow import Reader
 
-    found = _find(args)
+    found, rank = _find(args), _rank(args)
     if not args.flag("follow"):
         so_far, last_seen = _seen(found)
         if last_seen:
             warn(f"this is what was seen {last_seen}")
-        reader = Reader(found.folder)
-        while data := reader.log():
-            shown.write_bytes(data)
-        if not reader.log_offset and so_far.reason in ("environment-failed", "not-started", "gpu-refused"):
+        if not _print_logs(found, rank) and so_far.reason in NOTHING_SAID:
             sys.stderr.write(f"{found.id}: {so_far.state}: {printable(so_far.why)}\n")
             _tell_fix(so_far)
         return 0
     if found.doubtful:
         found.run()
     display = shown.Display()
-    run = shown.watch(found.folder, found.machine, display)
+    run = shown.watch(found.folder, found.machine, display, rank=rank)
     if run is None:
         return 130
     if found.machine.remote:
@@ -103,8 +102,47 @@ def logs(args: Args) -> int:
     return run.submit_code
 
 
-def _tell_fix(run: Run) -> None:
+def _print_logs(found: Found, rank: int | None) -> bool:
+    """Print what is there: all that the run printed, the lines of several processes as one, or those of one rank."""
+    from jig.cli import display as shown
+    from jig.errors import UsageError
+    from jig.follow import Reader
 
+    printed, plan = False, found.plan()
+    if not plan.get("ranks") or rank is not None:
+        from jig.interleaved import log_name, ranks
+
+        path = "" if rank is None else os.path.join(found.folder.path, log_name(rank))
+        if path and not os.path.exists(path):
+            has = ", ".join(map(str, ranks(found.folder)))
+            raise UsageError(f"the run {found.id} has no output of rank {rank}", f"it has that of {has}" if has else "")
+        reader = Reader(found.folder, log=path)
+        while data := reader.log():
+            shown.write_bytes(data)
+            printed = True
+        return printed
+    from jig.interleaved import Interleaved
+
+    merged = Interleaved(found.folder)
+    while data := merged.read():
+        shown.write_bytes(data)
+        printed = True
+    shown.write_bytes(rest := merged.rest())
+    return printed or bool(rest)
+
+
+def _rank(args: Args) -> int | None:
+    from jig.errors import UsageError
+
+    text = args.text("rank")
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 5:
+        raise UsageError(f"--rank takes the number of a process, from 0, not {text!r}", "for example:  --rank 2")
+    return int(text)
+
+
+def _tell_fix(run: Run) -> None:
     if run.fix:
         sys.stderr.write(f"fix: {printable(run.fix)}\n")
 

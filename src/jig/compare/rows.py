@@ -170,6 +170,9 @@ def _configuration(view: View) -> dict[str, Any]:
         found[f"variable {name}"] = "(from the client)"
     gpu = plan.get("gpu") or {}
     found.update({f"gpu {name}": value for name, value in gpu.items() if name in ("want", "require", "shared")})
+    ranks = plan.get("ranks") or {}
+    found.update({name: ranks[name] or "gpus" for name in ("processes",) if name in ranks})
+    found.update({f"exchange {name}": value for name, value in (ranks.get("compression") or {}).items()})
     return found
 
 

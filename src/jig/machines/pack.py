@@ -18,6 +18,8 @@ SCRIPT_PARTS = (
     ("script/azureml", "script/azureml"),
     ("script/jig_mlflow", "script/jig_mlflow"),
     ("script/jig_spark", "script/jig_spark"),
+    ("script/jig_ranks", "script/jig_ranks"),
+    ("script/jig_ranks/start", "script/jig_ranks/start"),
 )
 # What init in a container has in common with the guard.
 SHARED = {"script/jig_door.py": "runner/mlflow_door.py"}

@@ -34,6 +34,8 @@ RUN = (
     "IdleGpu",
     "SharedGpu",
     "GpuSampling",
+    "Distributed",
+    "GradientCompression",
     "UseSampling",
     "DataSourceSettings",
     "DataSourceSubstitutions",
@@ -43,6 +45,10 @@ RUN = (
 )
 VARIABLE = ("fromClient",)
 IDLE_GPU = ("warn", "stop")
+DISTRIBUTED = ("processes", "restarts", "backend", "nodes")
+BACKENDS = ("auto", "nccl", "gloo")
+COMPRESSION = ("kind", "warmup_steps", "block")
+COMPRESSIONS = ("none", "fp16", "onebit")
 DATA_SOURCE = ("Sampling",)
 SAMPLING = ("Sample",)
 CONDA = ("name", "channels", "dependencies", "prefix", "variables")
@@ -67,6 +73,8 @@ EVERY = frozenset(
     + RUN
     + VARIABLE
     + IDLE_GPU
+    + DISTRIBUTED
+    + COMPRESSION
     + DATA_SOURCE
     + SAMPLING
     + CONDA

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.project import datasources, gpu, keys, successor
+from jig.project import datasources, gpu, keys, ranks, successor
 from jig.project.names import COMPUTE_SUFFIX, is_name
 from jig.project.schema import Place, Section
 from jig.project.yaml import MAP, NULL
@@ -38,6 +38,8 @@ class RunConfig(Value):
     idle_gpu_stop_s: float | None = None
     shared_gpu: bool = False  # a device that somebody else computes on counts as free
     gpu_sampling_s: float = gpu.SAMPLING_S  # 0: off
+    distributed: ranks.Distributed | None = None  # None: one process
+    compression: ranks.Compression | None = None
 
 
 def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
@@ -78,6 +80,7 @@ def read(path: str, shown: str, name: str, cache_dir: str | None) -> RunConfig:
         description=section.text("Description") or "",
         spark_file_named=bool(spark),
         **gpu.read(section),
+        **ranks.read(section),
     )
     place.close()
     return config

@@ -134,6 +134,7 @@ class Setup:
         self.name = container_name(folder.id)
         self.starter = engine  # another one where a GPU is given by another program
         self.shared = bool(container["shared"])
+        self.ranks = False  # whether there are files of several
         self.start: "Tuple[List[str], Dict[str, str]]" = ([], {})  # the script's words and variables
         self.asked: "Optional[Asked]" = None  # where the engine makes it already
         self.lay_out: "Callable[[], None]" = lambda: None  # the code, which may come while the container starts
@@ -214,7 +215,7 @@ def container_name(run_id: str) -> str:
 
 def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: image.Image, home: str) -> Setup:
     """Make the files that the container needs, and fill in what the plan left open."""
-    from jig.runner import spark
+    from jig.runner import ranks, spark
     from jig.runner.gpu import interpreter
     from jig.runner.supervise import script_variables
 
@@ -227,7 +228,8 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     image_variables = dict(
         pair.partition("=")[::2] for pair in (ready.look.config.get("Config") or {}).get("Env") or ()
     )
-    linked = _make_files(folder, made.facts, uid, gid, nonce, [spark.RECORD] if plan.get("spark") else [])
+    also = [record for key, record in (("spark", spark.RECORD), ("ranks", ranks.RECORD)) if plan.get(key)]
+    linked = _make_files(folder, made.facts, uid, gid, nonce, also)
     os.makedirs(share, exist_ok=True)
     _make_cache(cache)
     known: "Known" = {
@@ -249,6 +251,7 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
     setup = Setup(ready.look.engine, folder, container, known, home)
     setup.owner = (uid, gid)
     setup.shared = setup.shared and facts["sees"] and linked
+    setup.ranks = bool(plan.get("ranks"))
     if ready.way is not None:
         engine, way = ready.look.engine, ready.way
         setup.starter = Engine(way.program or engine.program, engine.address, dict(engine.environ, **way.environ))
@@ -271,7 +274,7 @@ def set_up(folder: RunFolder, request: "Dict[str, Any]", ready: Ready, made: ima
         variables["CONDA_PREFIX" if kind == "conda" else "VIRTUAL_ENV"] = made.prefix
     variables.update(script_variables(request, SHARE, RUN))
     argv = [made.python if word == "{python}" else word for word in plan["argv"]]
-    argv = spark.started(plan, made.python, SCRIPT_IMPORTS, argv)
+    argv = spark.started(plan, made.python, SCRIPT_IMPORTS, ranks.started(plan, made.python, SCRIPT_IMPORTS, argv))
     setup.start = (interpreter.guarded(plan, made.python, SCRIPT_IMPORTS, argv), variables)
     return setup
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import tarfile
     from typing import IO, Any, Callable, Iterator, List, Optional, Sequence, Set, Tuple
 
-GROWING = ("output.", "metrics.", "spark.")
+GROWING = ("output.", "metrics.", "spark.", "ranks.")
+NOTES = ("outcome.json", "inside.json", "gpu-refused.json", "spark-refused.json", "ranks-refused.json")
 ARRIVING = "arriving"  # where an output is until it is whole
 TRIES = 20
 ABSENT = ("Could not find the file", "No such container:path")
@@ -234,7 +235,7 @@ class Copying:
         name, folder = os.path.normpath(entry.name), self._setup.folder.path
         if name.split("/")[0] == "outputs":
             self._take_output(archive, entry, os.path.join(folder, "work", name))
-        elif entry.isreg() and name in ("outcome.json", "inside.json", "gpu-refused.json", "spark-refused.json"):
+        elif entry.isreg() and name in NOTES:
             with open(os.path.join(folder, INSIDE, name), "wb") as file:
                 _copy(archive.extractfile(entry), file)
         elif entry.isreg() and is_kept(name) and name.startswith(GROWING):

@@ -22,7 +22,7 @@ from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional
+    from typing import Any, Callable, Dict, List, Optional, Set
 
     from jig.runner.container_copy import Copying
     from jig.runner.engine_run import Asked
@@ -63,6 +63,7 @@ class ContainerWatch:
         self._stopped = False
         self._deadline: "Optional[float]" = None
         self._told_of_engine = False
+        self._not_adopted: "Set[str]" = set()
         self._created = True
         self._forced = self._interrupted = False
         self._given_up = False  # what the container has is not waited for any more
@@ -152,6 +153,8 @@ class ContainerWatch:
                     self._close_stdin()
             if self._copying is not None:
                 self._copying.attend(going=bool(self._client))
+            elif self._setup.ranks:
+                self._adopt_ranks()
             if not self._client:
                 outcome = self._look(status)
                 if outcome is not None:
@@ -174,7 +177,7 @@ class ContainerWatch:
                     self._client, status = 0, signal.SIGKILL  # sudo's, which we may not end, and an engine that hangs
 
     def _wait_s(self) -> "Optional[float]":
-        waits = [LOOK_S] if not self._client or self._copying is not None else []
+        waits = [LOOK_S] if not self._client or self._copying is not None or self._setup.ranks else []
         if self._deadline is not None:
             waits.append(max(0.0, self._deadline - time.monotonic()))
         return min(waits) if waits else None
@@ -277,17 +280,20 @@ class ContainerWatch:
         return outcome
 
     def _adopt_ranks(self) -> None:
-        """What the script's other ranks logged belongs to the record."""
+        """What the script's other ranks logged and printed belongs to the record."""
         from jig.runner.tail import is_kept
 
         folder, inside = self._setup.folder.path, self._inside("")
         for entry in os.scandir(inside) if self._setup.shared and os.path.isdir(inside) else ():
             place = os.path.join(folder, entry.name)
-            is_metrics = entry.name.startswith("metrics.") and is_kept(entry.name)
-            if is_metrics and entry.is_file(follow_symlinks=False) and not os.path.lexists(place):
+            is_rank = entry.name.startswith(("metrics.", "output.")) and is_kept(entry.name)
+            if is_rank and entry.is_file(follow_symlinks=False) and not os.path.lexists(place):
+                if entry.name in self._not_adopted:
+                    continue
                 try:
                     os.link(entry.path, place)
                 except OSError as error:
+                    self._not_adopted.add(entry.name)
                     self._tell("%s is not in the record: %s" % (entry.name, error.strerror))
 
     def _is_whole(self) -> bool:

@@ -7,7 +7,7 @@ import time
 
 assert sys.platform != "win32"  # before the imports, so that the type checker leaves them out on Windows
 
-from jig.runner import environment, guard, manifest, spark, tree
+from jig.runner import environment, guard, manifest, ranks, spark, tree
 from jig.runner.folder import INSIDE, runner_root
 from jig.runner.gpu import VISIBLE, interpreter
 from jig.runner.gpu.care import LEASED, Care
@@ -42,6 +42,7 @@ class Supervisor:
         self._environment: "Optional[int]" = None  # open while we live: nobody removes what the script uses
         self._care = Care(taken.plan, taken.folder, taken.events.write)
         self._gpu_told: "Dict[str, Any]" = {}  # what the last event says of it
+        self._ranks = ranks.Heard(taken.plan, taken.folder.path, taken.events.write)
         self._gpus_elsewhere = False
         self._idle = False
         self._ask_interpreter: "Callable[[], Dict[str, Any]]" = dict
@@ -129,7 +130,8 @@ class Supervisor:
         scripts = os.path.join(runner_root(), "script")
         self._ask_interpreter = lambda: interpreter.ask(python, scripts, self._folder.work, environ)
         self._running = {"argv": argv}
-        argv = interpreter.guarded(self._plan, python, scripts, spark.started(self._plan, python, scripts, argv))
+        argv = spark.started(self._plan, python, scripts, ranks.started(self._plan, python, scripts, argv))
+        argv = interpreter.guarded(self._plan, python, scripts, argv)
         return lambda orders, tell: guard.ProcessWatch(orders, tell, argv, environ, self._folder).run()
 
     def _prepare_container(self, ready: "Ready") -> "Optional[guard.Watch]":
@@ -187,6 +189,7 @@ class Supervisor:
             if self._wake in ready:
                 os.read(self._wake, 512)
             self._care.hear()
+            self._ranks.look()
             if self._hold is None:  # a person in a shell may think for as long as they like
                 self._idle = self._idle or self._care.is_idle_too_long()
             if (self.stopping() or self._idle) and grace_s != self._grace_s():
@@ -251,8 +254,10 @@ class Supervisor:
         fields = {}  # type: Dict[str, Any]
         if outcome.get("survivors"):
             fields["survivors"] = outcome["survivors"]
+        self._ranks.look()
+        fields.update(self._ranks.exchange())
         if number is not None:
-            fields["signal"] = _signal_name(number)
+            fields["signal"] = signal_name(number)
             code = 128 + number
         if "error" in outcome:
             if outcome.get("hint"):
@@ -282,16 +287,21 @@ class Supervisor:
             return self._end("completed", reason="exited", exit_code=0, **fields)
         if "engine" in outcome:
             return self._end("failed", reason="engine-stopped", detail=outcome["engine"], exit_code=code, **fields)
+        failure = self._ranks.failure()
+        fields.update(failure)
         if outcome.get("out_of_memory"):
             return self._end("failed", reason="out-of-memory", exit_code=code, **fields)
         if self._disk_was_full or self._disk_full():
             return self._end("failed", reason="disk-full", exit_code=code, **fields)
-        told = spark.end(self._plan, code or 0, folder, self._folder.log)
+        told = ranks.refusal(self._plan, code, folder) or spark.end(self._plan, code or 0, folder, self._folder.log)
         if told:
-            return self._end("failed", exit_code=None if code == spark.REFUSED else code, **dict(fields, **told))
+            unstarted = told["reason"] in ("spark-refused", "ranks-refused")
+            return self._end("failed", exit_code=None if unstarted else code, **dict(fields, **told))
+        if failure:
+            return self._end("failed", reason="rank-failed", exit_code=code, **fields)
         if self._plan.get("spark") and number is None and code is not None and code > 128:
             number = code - 128  # of the script, which Java had started
-            fields["signal"] = _signal_name(number)
+            fields["signal"] = signal_name(number)
         return self._end("failed", reason="exited" if number is None else "killed", exit_code=code, **fields)
 
     def _disk_full(self) -> bool:
@@ -338,7 +348,8 @@ def _told(error: "Union[environment.EnvironmentFailed, environment.NotStarted]")
     return {"detail": error.reason, "hint": error.hint} if error.hint else {"detail": error.reason}
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """The name of a signal, as SIGKILL."""
     from signal import Signals
 
     try:

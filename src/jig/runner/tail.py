@@ -19,7 +19,7 @@ LOOK_AFTER_S = 1.0
 HEARTBEAT_S = 5.0
 EVENTS = "events.jsonl"
 KEPT = {EVENTS, "docker.log", "environment.json", "plan.json", "prepare.log", "supervisor.log"}
-KEPT |= {"spark.jsonl", "system.jsonl"}
+KEPT |= {"ranks.jsonl", "spark.jsonl", "system.jsonl"}
 
 
 def grown_files(folder: RunFolder) -> "List[str]":

@@ -293,9 +293,8 @@ def is_growing(folder, name):
     """Whether this is a log or a file of metrics, as jig names them; a script may have made anything else there."""
     start, _, rest = name.partition(".")
     rank, _, end = rest.rpartition(".")
-    known = (start, end) in (("output", "log"), ("metrics", "jsonl"), ("spark", "jsonl")) and (
-        not rank or rank.isdigit()
-    )
+    kinds = (("output", "log"), ("metrics", "jsonl"), ("spark", "jsonl"), ("ranks", "jsonl"))
+    known = (start, end) in kinds and (not rank or rank.isdigit())
     return known and os.path.isfile(os.path.join(folder, name))
 
 

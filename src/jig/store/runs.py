@@ -46,6 +46,8 @@ REASONS = {
     "guard-killed": "the process that guards the script was killed",
     "gpu-idle": "stopped because the GPU did nothing for too long",
     "gpu-refused": "a GPU is required: {detail}",
+    "rank-failed": "{detail}",
+    "ranks-refused": "the processes could not be started: {detail}",
     "spark-refused": "Spark could not be started: {detail}",
     "application-killed": "{detail}",
     "cluster-gone": "{detail}",
@@ -74,6 +76,9 @@ class Run(Value):
     proof: dict[str, Any] | None = None  # what it did with the GPU, as the last event tells it
     cause: str = ""  # why it did nothing with the GPU that it asked for
     driver: str = ""
+    rank: int | None = None  # the one of several processes that failed first
+    said: tuple[str, ...] = ()  # its last words
+    exchange: dict[str, Any] | None = None  # by rank: what compression of the gradients made of their exchange
 
     @property
     def final(self) -> bool:
@@ -128,11 +133,19 @@ def _ended(state: str, event: dict[str, Any], started: float | None, started_mon
         "signal": event.get("signal", "?"),
         "detail": event.get("detail", "?"),
     }
-    reason, proof = event.get("reason", ""), event.get("proof")
+    reason, proof, rank, exchange = (
+        event.get("reason", ""),
+        event.get("proof"),
+        event.get("rank"),
+        event.get("exchange"),
+    )
+    why = REASONS.get(reason, reason).format(**known)
+    if reason == "out-of-memory" and isinstance(rank, int):
+        why = f"the kernel killed rank {rank} for memory"
     return Run(
         state,
         reason,
-        REASONS.get(reason, reason).format(**known),
+        why,
         event.get("exit_code"),
         started,
         ended,
@@ -143,6 +156,9 @@ def _ended(state: str, event: dict[str, Any], started: float | None, started_mon
         proof if isinstance(proof, dict) else None,
         str(event.get("cause") or ""),
         driver,
+        rank if isinstance(rank, int) else None,
+        tuple(map(str, event.get("said") or ())),
+        exchange if isinstance(exchange, dict) else None,
     )
 
 
@@ -217,6 +233,7 @@ def attachments(
     """
     names = os.listdir(folder.path) if names is None else names
     found = ["driver_log"] if "output.log" in names else []
+    found += sorted((name for name in names if is_rank_log(name)), key=lambda name: int(name.split(".")[1]))
     if "events.jsonl" in names or "prepare.log" in names:
         found.append("control_log")
     if diff_blob(folder) if plan is None else plan.get("attachments", {}).get(DIFF):
@@ -245,6 +262,13 @@ def _outputs(folder: RunFolder, place: str, shown: str) -> list[str]:
     return files + [name for one in folders for name in _outputs(folder, one.path, os.path.join(shown, one.name))]
 
 
+def is_rank_log(name: str) -> bool:
+    """Whether it is what one of several processes printed: `output.<rank>.log`."""
+    start, _, rest = name.partition(".")
+    rank, _, end = rest.rpartition(".")
+    return (start, end) == ("output", "log") and rank.isascii() and rank.isdecimal()
+
+
 def diff_blob(folder: RunFolder) -> str:
     """The name of the stored diff of what was not committed at submit; empty when there was none."""
     try:
@@ -269,6 +293,8 @@ def artifact_path(folder: RunFolder, name: str) -> str:
         return folder.log
     if name in ("control_log", "control_log.txt"):
         return folder.prepare_log if os.path.exists(folder.prepare_log) else folder.events
+    if is_rank_log(name):
+        return os.path.join(folder.path, name)
     if name == DIFF and diff_blob(folder):
         return BlobStore(Home(default_home()).blobs).place(diff_blob(folder))
     place = os.path.normpath(os.path.join(folder.work, name))

@@ -21,7 +21,8 @@ KINDS = {
     "remotedocker": "jig.targets.container",
     "cluster": "jig.targets.process",  # of its driver
 }
-FRAMEWORKS = {"PySpark": "jig.targets.spark"}  # what is around the script; Python needs nothing
+# What is around the script; Python in one process needs nothing.
+FRAMEWORKS = {"PySpark": "jig.targets.spark", "Distributed": "jig.targets.ranks"}
 
 
 class Ticket(Value):
@@ -62,7 +63,8 @@ def for_kind(target: ComputeTarget) -> Target:
 
 def for_run(target: ComputeTarget, config: RunConfig) -> Target:
     """The module that plans a run of this configuration there."""
-    return _module(FRAMEWORKS.get(config.framework) or KINDS[target.kind])
+    around = "Distributed" if config.distributed is not None else config.framework
+    return _module(FRAMEWORKS.get(around) or KINDS[target.kind])
 
 
 def _module(name: str) -> Target:

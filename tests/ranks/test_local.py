@@ -1,0 +1,180 @@
+"""Several processes on this machine under the real torchrun: their output, who failed, how all of them end."""
+
+import os
+import signal
+import subprocess
+import sys
+
+from jig.runner import events
+from tests.conftest import alive, call, spawn, until
+from tests.ranks.conftest import TRAIN, ranks_of
+
+# A compressor that compresses nothing, and counts what it would have sent.
+STAND_IN = """
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+class Exchange:
+    def __init__(self, settings):
+        self.settings, self.steps, self.bytes = settings, 0, 0
+    def __call__(self, state, bucket):
+        self.steps += 1
+        self.bytes += bucket.buffer().nbytes
+        return allreduce_hook(None, bucket)
+    def report(self):
+        sent = self.bytes // 30
+        return {"steps": self.steps, "bytes_sent": sent, "bytes_uncompressed": self.bytes, "exchange_s": 0.5, "codec_s": 0.25}
+def attach(model, **settings):
+    exchange = Exchange(settings)
+    model.register_comm_hook(None, lambda state, bucket: exchange(state, bucket))
+    print("attached", sorted(settings.items()), flush=True)
+    return exchange
+"""
+WHOLE = (
+    TRAIN
+    + """
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+print("mean", train(DDP(torch.nn.Linear(8, 8, bias=False))))
+own = DDP(torch.nn.Linear(8, 8, bias=False))
+own.register_comm_hook(None, allreduce_hook)
+print("own", train(own))
+import sitecustomize, subprocess
+print("mine", sitecustomize.MINE, flush=True)
+subprocess.run([sys.executable, "-c", "import sys; print('child', 'jig_ranks.hook' in sys.modules, flush=True)"])
+sys.stdout.buffer.write(b"\\xff raw\\r50%\\r100%" + b"\\n" * (rank == 0))
+jig.log(rank=rank)
+open("outputs/%d.txt" % rank, "w").write(os.environ["JIG_BACKEND"] + os.environ["MASTER_ADDR"])
+dist.destroy_process_group()
+"""
+)
+
+
+def test_a_whole_run(ranked, jig_home, cli, monkeypatch, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("MINE = 'sitecustomize of the user'\n")
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    ranked.runconfig(
+        Distributed={"processes": 2}, GradientCompression={"kind": "onebit", "warmup_steps": 2, "block": 64}
+    )
+    ranked.write("onebit.py", STAND_IN)
+    ranked.write("train.py", WHOLE)
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 0, said.out + said.err
+    folder = jig_home / "runs" / said.run_id
+    # 8 outputs, 4 examples of 8 numbers, 1 and 2 on the two ranks: 8 * 8 * 4 * 1.5
+    lines = [
+        *("rank {0} of 2", "attached [('block', 64), ('kind', 'onebit'), ('warmup_steps', 2)]", "mean 384.0"),
+        *("own 384.0", "mine sitecustomize of the user", "child False"),
+    ]
+    hint = "jig: the script has a communication hook of its own for a model, which is left alone: not compressed"
+    for rank in (0, 1):
+        told = [line.format(rank) for line in lines]
+        if rank == 0:
+            told.insert(3, hint)
+        log = (folder / f"output.{rank}.log").read_bytes()
+        assert log == "\n".join(told).encode() + b"\n\xff raw\r50%\r100%" + b"\n" * (rank == 0)
+        for line in told:
+            assert f"[{rank}] {line}\n" in said.out
+        assert f"[{rank}] 100%\n" in said.out
+        assert f"[{rank}] 100%\n" in cli("logs").out
+        assert cli("logs", "--rank", str(rank)).raw == log
+        assert cli("history", "info", "-a", f"output.{rank}.log").raw.rstrip(b"\n") == log.rstrip(b"\n")
+        assert (folder / f"work/outputs/{rank}.txt").read_text() == "gloo127.0.0.1"
+    assert "jig: 2 processes under torchrun, gloo, torch " in said.out
+    assert (
+        "Exchange: onebit: 50 B sent instead of 1.5 kB (30.7x), 0.5 s in exchange, 0.2 s of it packing, of " in said.out
+    )
+    assert sorted(path.name for path in folder.glob("metrics*")) == ["metrics.1.jsonl", "metrics.jsonl"]
+    assert (folder / "output.log").read_bytes() == b""
+    assert not (folder / "torchrun").exists()
+    last = events.read(str(folder / "events.jsonl"))[-1]
+    assert last["exchange"]["1"]["steps"] == 3 and last["exchange"]["1"]["bytes_uncompressed"] == 768
+    no = cli("logs", "--rank", "2")
+    assert (no.code, "has no output of rank 2" in no.err, "it has that of 0, 1" in no.err) == (2, True, True)
+
+
+DIES = """
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and rank == 1:
+    raise ValueError("boom")
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "1" and rank == 0:
+    print("going", flush=True)
+    os.kill(os.getpid(), 9)
+dist.barrier()
+"""
+
+
+def test_the_first_to_fail_is_the_reason(ranked, jig_home, cli):
+    ranked.runconfig(Distributed={"processes": 2, "restarts": 1})
+    ranked.write("train.py", TRAIN + DIES)
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 137, said.out + said.err
+    assert "jig: rank 1 failed first, with exit code 1: ValueError: boom; all are started again (1 of 1)\n" in said.out
+    assert "Status: Failed: rank 0 failed first, killed by SIGKILL: going\n" in said.out
+    assert said.out.endswith("\nRank 0 failed first. It said last:\n  rank 0 of 2\n  going\n")
+    past = events.read(str(jig_home / "runs" / said.run_id / "events.jsonl"))
+    (restart,) = [event for event in past if event["event"] == "rank-restart"]
+    assert (restart["restart"], restart["rank"], restart["said"][-1]) == (1, 1, "ValueError: boom")
+    assert (past[-1]["reason"], past[-1]["exit_code"], past[-1]["rank"]) == ("rank-failed", 137, 0)
+    assert cli("status").out.count("rank 0 failed first, killed by SIGKILL") == 1
+
+
+def test_a_rank_that_leaves_without_a_word(ranked, cli):
+    """Its peer is heard of at the same moment, and loudly."""
+    ranked.write("train.py", TRAIN + "if rank == 1:\n    os._exit(7)\ndist.barrier()\n")
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 7, said.out + said.err
+    assert "Failed: rank 1 failed first, with exit code 7: rank 1 of 2\n" in said.out
+
+
+HANGS = """
+import subprocess, time
+subprocess.Popen(["sleep", "1234.5"], start_new_session=True)
+print("here", flush=True)
+dist.barrier()
+if rank == 0:
+    print("saving", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_cancel_ends_all_of_them(ranked, jig_home, cli):
+    ranked.write("train.py", TRAIN + HANGS)
+    process = spawn("submit", "-c", "local", "train.py", stdin=subprocess.DEVNULL)
+    try:
+        (folder,) = until(lambda: list((jig_home / "runs").glob("proj_*")))
+        log = folder / "output.0.log"
+        until(lambda: log.exists() and b"saving" in log.read_bytes(), 120)
+        pids = [line["pid"] for line in ranks_of(folder) if "pid" in line]
+        assert len(pids) == 2 and len(alive("sleep 1234.5")) == 2
+        assert b"saving\n" in call("logs", "--rank", "0").raw
+        assert cli("cancel").code == 0
+        out, _ = process.communicate(timeout=60)
+        assert b"[1] here\n" in out and process.returncode == 143
+        assert not alive("sleep 1234.5")
+        for pid in pids:
+            assert not os.path.exists(f"/proc/{pid}")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+def test_without_torch(ranked, cli, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "plain"], check=True)
+    python = tmp_path / "plain/bin/python"
+    ranked.write("aml_config/local.compute", f"type: local\npythonLocation: {python}\n")
+    ranked.write("train.py", "")
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 125
+    assert (
+        "Status: Failed: the processes could not be started: several processes are started by torchrun, and this "
+        "Python has no torch\n" in said.out
+    )
+    assert f"Fix: install it there:  {python} -m pip install torch\n" in said.out
+
+
+def test_a_process_for_each_gpu_where_there_is_none(ranked, cli, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    ranked.runconfig(Distributed={"processes": "gpus"})
+    ranked.write("train.py", "")
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 125
+    assert "the processes could not be started: a process for each GPU is wanted, and the run sees none\n" in said.out
