@@ -149,16 +149,16 @@ def test_how_it_may_be_written(project, written, distributed, compression):
             ),
         ),
         (
-            "Distributed: {processes: 2}\nGradientCompression: {kind: onebit, block: 100}",
+            "Distributed: {processes: 2}\nGradientCompression: {kind: onebit, block: 1000}",
             (
                 3,
                 "GradientCompression.block",
-                "`block` must be a multiple of 32, the bits of a word, but found 100",
-                "write `block: 96`",
+                "`block` must be a power of two, so that it fills words, but found 1000",
+                "write `block: 512`",
             ),
         ),
         (
-            "Distributed: {processes: 2}\nGradientCompression: {kind: fp16, block: 64}",
+            "Distributed: {processes: 2}\nGradientCompression: {kind: fp16, block: 256}",
             (
                 3,
                 "GradientCompression.block",

@@ -19,7 +19,7 @@ torch.manual_seed(1)
 def train(model, steps=3):
     for step in range(steps):
         model.zero_grad()
-        model(torch.full((4, 8), float(rank + 1))).sum().backward()
+        model(torch.full((4, 32), float(rank + 1))).sum().backward()
     return model.module.weight.grad.sum().item()
 """
 

@@ -45,7 +45,7 @@ def exchange(told: dict[str, Any] | None) -> str:
         return ""
     sent, full = total["bytes_sent"], total["bytes_uncompressed"]
     ratio = f" ({full / sent:.1f}x)" if sent else ""
-    own = f", {human_duration(total['codec_s'])} of it packing" if total["codec_s"] else ""
+    own = f", {human_duration(total['codec_s'])} packing" if total["codec_s"] else ""
     return (
         f"{total['kind']}: {human_bytes(sent)} sent instead of {human_bytes(full)}{ratio}, "
         f"{human_duration(total['exchange_s'])} in exchange{own}, of {human_duration(total['of_s'])} of training"

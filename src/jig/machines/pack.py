@@ -20,6 +20,7 @@ SCRIPT_PARTS = (
     ("script/jig_spark", "script/jig_spark"),
     ("script/jig_ranks", "script/jig_ranks"),
     ("script/jig_ranks/start", "script/jig_ranks/start"),
+    ("../onebit", "script/onebit"),
 )
 # What init in a container has in common with the guard.
 SHARED = {"script/jig_door.py": "runner/mlflow_door.py"}

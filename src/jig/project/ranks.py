@@ -15,7 +15,7 @@ GPUS = "gpus"  # one process for each device that the run sees
 MOST_PROCESSES = 1024
 MOST_RESTARTS = 1000
 MOST_STEPS = 10**9
-SMALLEST_BLOCK, LARGEST_BLOCK = 32, 1 << 20
+SMALLEST_BLOCK, LARGEST_BLOCK = 128, 16384
 BLOCK = 2048
 EXAMPLE = "Distributed: {processes: 4}"
 COMPRESSED = "GradientCompression: {kind: onebit, warmup_steps: 200}"
@@ -118,9 +118,9 @@ def _compression(section: Section) -> Compression | None:
         )
     steps = _whole(inside, "warmup_steps", 0, MOST_STEPS, "`warmup_steps: 200`")
     block = _whole(inside, "block", SMALLEST_BLOCK, LARGEST_BLOCK, f"`block: {BLOCK}`")
-    if block is not None and block % SMALLEST_BLOCK:
-        message = f"`block` must be a multiple of {SMALLEST_BLOCK}, the bits of a word, but found {block}"
-        inside.fault("block", message, f"write `block: {block // SMALLEST_BLOCK * SMALLEST_BLOCK}`")
+    if block is not None and block & (block - 1):
+        message = f"`block` must be a power of two, so that it fills words, but found {block}"
+        inside.fault("block", message, f"write `block: {1 << (block.bit_length() - 1)}`")
     if kind == "fp16" and block is not None:
         inside.fault("block", "`block` belongs to `onebit`: half precision has no blocks", "remove it")
     return None if kind in (None, "none") else Compression(kind, steps or 0, block or BLOCK)

@@ -49,16 +49,22 @@ def _first(register):
 
 
 def _attach(model, given):
+    """At the first step: what one rank evaluates alone is none, and all ranks attach together."""
+    import torch
+
+    if not model.training or not torch.is_grad_enabled():
+        return
     waits = model.__dict__.pop(WAITING, None)
     if waits is None:
         return
     waits.remove()
     import onebit
+    from jig_ranks import scaler
 
     settings = json.loads(os.environ[COMPRESSION])
     if settings["kind"] != "onebit":
         settings.pop("block", None)
-    exchange = onebit.attach(model, **settings)
+    exchange = onebit.attach(model, scaler=scaler.Newest(), **settings)
     if not _attached:
         _since.append(time.monotonic())
         _keep_telling()

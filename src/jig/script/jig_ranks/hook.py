@@ -9,6 +9,7 @@ import time
 
 COMPRESSION, BACKEND = "JIG_GRADIENT_COMPRESSION", "JIG_DEFAULT_BACKEND"
 DDP, GROUPS = "torch.nn.parallel.distributed", "torch.distributed.distributed_c10d"
+SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
 
 def install():
@@ -17,6 +18,7 @@ def install():
     wanted = {}
     if os.environ.get(COMPRESSION):
         wanted[DDP] = _compress
+        wanted.update((name, _remember_scalers) for name in SCALERS)
     if os.environ.get(BACKEND):
         wanted[GROUPS] = _choose_backend
     if wanted:
@@ -85,6 +87,12 @@ def _compress(module):
     from jig_ranks import exchange
 
     exchange.wrap(module.DistributedDataParallel)
+
+
+def _remember_scalers(module):
+    from jig_ranks import scaler
+
+    scaler.remember(module.GradScaler)
 
 
 def _choose_backend(module):
