@@ -27,7 +27,7 @@ ORIGINAL = {
 }  # fmt: skip
 GPU = {"gpu", "gpu_s", "gpu_peak_memory_bytes", "gpu_busy_percent"}
 SAID = {"params", "tags", "note", "archived", "run_name", "sweep", "reproduces"}
-ADDED = {"reason", "exit_code", "run_configuration", "snapshot_id", "metrics"} | GPU | SAID
+ADDED = {"reason", "exit_code", "run_configuration", "snapshot_id", "metrics", "exchange"} | GPU | SAID
 
 
 @pytest.fixture

@@ -170,3 +170,19 @@ def test_the_log_grows_and_can_be_paused(project, server, browse):
     page.get_by_role("button", name="Follow").click()
     expect(log).to_contain_text("the end")
     expect(log).to_contain_text("100%")
+
+
+def test_of_several_processes_one_is_looked_at(server, project, browse):
+    project.write("talk.py", "print('of the launcher')\n")
+    run = call("submit", "-c", "local", "talk.py").run_id
+    folder = Home(default_home()).run(run).path
+    for rank in (0, 1, 10):
+        with open(f"{folder}/output.{rank}.log", "w") as file:
+            file.write(f"said by {rank}\n" * (rank + 1))
+    page = browse(server, f"/runs/{run}?tab=log")
+    log = page.get_by_role("log")
+    expect(log).to_have_text("said by 0")
+    for name, text in (("rank 10", "said by 10" * 11), ("torchrun", "of the launcher"), ("rank 1", "said by 1" * 2)):
+        page.get_by_label("Output of").click()
+        page.get_by_role("option", name=name, exact=True).click()
+        expect(log).to_have_text(text)

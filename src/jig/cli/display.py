@@ -255,8 +255,10 @@ def summary(folder: RunFolder, run: runs.Run, metrics: dict[str, Any]) -> str:
         rows.append(("Duration", human_duration(run.duration_s)))
     if verdict := gpu_text.verdict(run.proof):
         rows.append(("GPU", verdict))
-    if exchanged := ranks_text.exchange(run.exchange):
-        rows.append(("Exchange", exchanged))
+    if run.exchange:
+        from jig.store.exchange import total
+
+        rows.append(("Exchange", ranks_text.exchange(total(run.exchange))))
     scalars = [f"{name} {_short(value)}" for name, value in metrics.items() if not isinstance(value, (list, dict))]
     if scalars:
         more = f" and {len(scalars) - MOST_METRICS} more" if len(scalars) > MOST_METRICS else ""

@@ -52,6 +52,10 @@ def _show_record(run_id: str, args: Args) -> int:
         record["gpu"] = told or proof.get("verdict")
         if proof.get("cause"):
             record["gpu_cause"] = proof["cause"]
+        if record["exchange"]:
+            from jig.cli.ranks_text import exchange
+
+            record["exchange"] = exchange(record["exchange"])
     show(record, output=args.output, query=args.query)
     return 0
 

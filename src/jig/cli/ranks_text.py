@@ -38,29 +38,14 @@ def accusation(run: Run) -> list[str]:
     return ["", f"Rank {run.rank} failed first. It said last:", *(f"  {printable(line)}" for line in run.said)]
 
 
-def exchange(told: dict[str, Any] | None) -> str:
+def exchange(total: dict[str, Any] | None) -> str:
     """What compression saved, and what it cost; empty where there was none."""
-    total = in_total(told)
     if not total:
         return ""
     sent, full = total["bytes_sent"], total["bytes_uncompressed"]
-    ratio = f" ({full / sent:.1f}x)" if sent else ""
+    ratio = f" ({total['ratio']:.1f}x)" if total["ratio"] else ""
     own = f", {human_duration(total['codec_s'])} packing" if total["codec_s"] else ""
     return (
         f"{total['kind']}: {human_bytes(sent)} sent instead of {human_bytes(full)}{ratio}, "
         f"{human_duration(total['exchange_s'])} in exchange{own}, of {human_duration(total['of_s'])} of training"
     )
-
-
-def in_total(told: dict[str, Any] | None) -> dict[str, Any]:
-    """All ranks together: bytes are summed, times and steps are those of the one that took longest."""
-    ranks = list((told or {}).values())
-    if not ranks:
-        return {}
-    total: dict[str, Any] = {
-        name: sum(rank.get(name, 0) for rank in ranks) for name in ("bytes_sent", "bytes_uncompressed")
-    }
-    total.update(
-        {name: max(rank.get(name, 0) for rank in ranks) for name in ("steps", "exchange_s", "codec_s", "of_s")}
-    )
-    return {"kind": ranks[0].get("kind", "?"), **total}

@@ -191,7 +191,10 @@ def _gpu(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _time(view: View) -> dict[str, Any]:
+    exchange = view.record.get("exchange") or {}
+    sent = {f"exchange {name}": exchange[name] for name in ("bytes_sent", "ratio", "exchange_s") if name in exchange}
     return {
+        **sent,
         "status": view.record.get("status"),
         "exit_code": view.record.get("exit_code"),
         "duration_s": view.duration_s,

@@ -55,7 +55,8 @@ ALIASES = {
     "commit": "properties.CommitId",
 }
 SPACES = ("metrics", "params", "tags")
-ONLY_SHOWN = ("gpu", "metrics", "params", "properties", "tags", "heartbeat_enabled")  # columns, but nothing to compare
+# Columns, but nothing to compare.
+ONLY_SHOWN = ("exchange", "gpu", "metrics", "params", "properties", "tags", "heartbeat_enabled")
 
 
 class Key(Value):

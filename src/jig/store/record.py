@@ -56,6 +56,7 @@ def record(
         "note": said.get("note"),
         "gpu": _gpu(run),
         **_gpu_numbers(run),
+        "exchange": _exchange(run),
         "tags": tags,
         "params": params,
         "metrics": metrics,
@@ -107,6 +108,14 @@ def _gpu_numbers(run: Run) -> dict[str, Any]:
     proof = run.proof or {}
     there = proof.get("verdict") in ("used", "idle", "not used")
     return {name: proof.get(key) if there else None for name, key in GPU_NUMBERS.items()}
+
+
+def _exchange(run: Run) -> dict[str, Any] | None:
+    if not run.exchange:
+        return None
+    from jig.store.exchange import total  # few runs have one
+
+    return total(run.exchange)
 
 
 def utc(seconds: float | None) -> str | None:

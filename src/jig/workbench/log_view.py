@@ -6,8 +6,9 @@ import os
 
 from nicegui import ui
 from nicegui.element import Element
-from nicegui.events import GenericEventArguments
+from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 
+from jig import interleaved
 from jig.runner.folder import RunFolder
 from jig.workbench import log_window
 from jig.workbench.session import Session
@@ -22,15 +23,22 @@ class Window(Element, component=os.path.join("static", "log_view.js")):
         super().__init__()
         self._props["source"], self._props["label"] = source, label
 
+    def look_at(self, source: str) -> None:
+        """Show another log, from its end."""
+        self._props["source"] = source
+        self.update()
+
 
 class LogView:
     """The log with what is above it."""
 
-    def __init__(self, session: Session, run_id: str, folder: RunFolder) -> None:
-        """Stands where it is made."""
-        self._session, self._path = session, folder.log
+    def __init__(self, session: Session, run_id: str, folder: RunFolder, first: int | None = None) -> None:
+        """Stands where it is made; of several processes it begins with the rank `first`."""
+        self._session, self._folder, self._path = session, folder, folder.log
         self._size, self._found = self._now(), -1
+        self._source = f"/runs/{run_id}/log"
         with ui.element("div").classes("jig-line jig-log-tools"):
+            self._ranks = ui.select({}, label=say("log.rank"), on_change=self._choose).props("outlined dense")
             self._field = ui.input(say("log.search")).props("outlined dense clearable spellcheck=false")
             self._field.classes("jig-log-search").on("keydown.enter", self._search)
             ui.button(say("log.next"), on_click=self._search).props("flat no-caps")
@@ -38,12 +46,33 @@ class LogView:
             ui.button(say("log.start"), on_click=self._begin).props("flat no-caps icon=vertical_align_top")
             self._pause = ui.button(say("log.pause"), on_click=self._toggle).props("flat no-caps icon=pause")
             self._said = ui.label().classes("jig-soft jig-grow").props('role="status"')
-        self._window = Window(f"/runs/{run_id}/log", say("log.label"))
+        self._window = Window(self._source, say("log.label"))
         self._window.on("follow", self._followed)
         self._follows = True
+        self._look_for_ranks(first)
+
+    def _look_for_ranks(self, first: int | None) -> None:
+        """Of several processes one is looked at: the one that failed first, else rank 0."""
+        found = interleaved.ranks(self._folder)
+        self._ranks.set_visibility(bool(found))
+        if not found or len(found) == len(self._ranks.options) - 1:
+            return
+        names = {rank: say("log.rank.one", rank=rank) for rank in found}
+        chosen = self._ranks.value if self._ranks.options else first if first in found else found[0]
+        self._ranks.set_options({**names, -1: say("log.rank.none")}, value=chosen)
+
+    def _choose(self, event: ValueChangeEventArguments[int | None]) -> None:
+        rank = event.value
+        if rank is None:
+            return
+        name = interleaved.LAUNCHER if rank < 0 else interleaved.log_name(rank)
+        self._path, self._found = os.path.join(self._folder.path, name), -1
+        self._size = self._now()
+        self._window.look_at(self._source if rank < 0 else f"{self._source}/{rank}")
 
     def refresh(self) -> None:
         """Show what is new, if something is."""
+        self._look_for_ranks(None)
         size = self._now()
         if size != self._size:
             self._size = size

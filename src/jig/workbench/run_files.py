@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from nicegui import app
 
 from jig.errors import JigError, UsageError
+from jig.interleaved import LAUNCHER, log_name
 from jig.store import runs
 from jig.store.queries import Found
 from jig.workbench import log_window
@@ -47,7 +48,9 @@ def place(found: Found, name: str) -> str:
 def register(session: Session) -> None:
     """Make the addresses known to the framework."""
 
-    async def log(run_id: str, before: int | None = None, after: int | None = None, around: int = 0) -> Response:
+    async def log(
+        run_id: str, rank: int = -1, before: int | None = None, after: int | None = None, around: int = 0
+    ) -> Response:
         def read(path: str) -> log_window.Window:
             if before is not None:
                 return log_window.before(path, before if before >= 0 else None)
@@ -57,7 +60,9 @@ def register(session: Session) -> None:
 
         try:
             found = await session.read(lambda store: store.find(run_id, None))
-            window = await session.work(lambda: read(within(found.folder.path, found.folder.log)))
+            name = LAUNCHER if rank < 0 else log_name(rank)
+            path = os.path.join(found.folder.path, name)
+            window = await session.work(lambda: read(within(found.folder.path, path)))
         except JigError as error:
             return _refusal(error)
         return JSONResponse(window._asdict(), headers=HEADERS)
@@ -79,6 +84,7 @@ def register(session: Session) -> None:
         )  # fmt: skip
 
     _get("/runs/{run_id}/log", log)
+    _get("/runs/{run_id}/log/{rank}", log)
     _get("/runs/{run_id}/artifacts/{name:path}", artifact)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from jig.cli import ranks_text
 from jig.cli.terminal import human_duration
 from jig.workbench import gpu_proof, log_window, run_state
 from jig.workbench.jobs import written
@@ -24,7 +25,7 @@ def show(seen: Seen) -> None:
         _facts(seen)
         gpu_proof.show(seen)
     record = seen.record
-    if record["status"] == "Failed":
+    if record["status"] == "Failed" and not seen.run.said:
         _end_of_log(seen)
     with ui.element("div").classes("jig-columns"):
         _values(say("summary.metrics"), record["metrics"], say("summary.metrics.none"))
@@ -58,6 +59,12 @@ def _facts(seen: Seen) -> None:
                 ui.label(run.fix).classes("jig-wrap jig-strong")
         if record["exit_code"] is not None:
             _text(say("summary.exit_code"), record["exit_code"])
+        if run.said and not seen.found.nested:
+            with _fact(say("summary.rank", rank=run.rank)):
+                for line in run.said:
+                    ui.label(line).classes("jig-wrap jig-path")
+        if record["exchange"]:
+            _text(say("summary.exchange"), ranks_text.exchange(record["exchange"]))
         _text(say("summary.duration"), _lasts(seen))
         _text(say("summary.command"), written(record))
         _text(say("summary.target"), say("summary.where", target=record["target"], config=record["run_configuration"]))

@@ -84,7 +84,7 @@ class RunPage:
             if name == "summary":
                 self._summary()
             elif name == "log":
-                log = LogView(session, seen.found.id, seen.found.folder)
+                log = LogView(session, seen.found.id, seen.found.folder, seen.run.rank)
                 self._refreshes.append(lambda seen: log.refresh())
             elif name == "curves":
                 curves = Curves(session, seen)

@@ -26,6 +26,11 @@ export default {
     [this.start, this.end, this.size, this.following, this.busy, this.grew] = [0, 0, 0, true, false, false];
     this.tail();
   },
+  watch: {
+    source() { // another log: from its end
+      this.follow(true);
+    },
+  },
   methods: {
     async ask(query) {
       this.busy = true;
