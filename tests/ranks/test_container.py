@@ -34,7 +34,7 @@ def ranked(docker, tmp_path):
 
 
 def test_its_output_is_followed_and_its_failure_told(ranked, jig_home):
-    going = spawn("submit", "-c", "docker", "train.py")
+    going = spawn("submit", "-c", "docker", "train.py", bufsize=0)
     try:
         said = b""
         assert going.stdout is not None
@@ -50,7 +50,7 @@ def test_its_output_is_followed_and_its_failure_told(ranked, jig_home):
         going.send_signal(signal.SIGKILL)
         going.communicate()
     assert going.returncode == 1, said + err.decode()
-    assert "[1] rank 1 of 2\n" in said
+    assert "[1] rank 1 of 2\n" in said, said
     assert "Status: Failed: rank 0 failed first, with exit code 1: ValueError: boom\n" in said
     assert said.endswith('    raise ValueError("boom")\n  ValueError: boom\n')
     assert (folder / "output.1.log").read_bytes().startswith(b"rank 1 of 2\n")
