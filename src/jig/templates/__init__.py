@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _SUMMARIES = {
     "blank": "one script that logs one metric, and the files that say where it runs",
     "digits": "trains a small classifier on drawn digits in seconds; metrics, a model and an image come back",
+    "digits-ddp": "trains on digits in several processes, with gradients packed to one bit a number; torch wanted",
     "spark-ml": "a pipeline of Spark's machine learning on generated points; loss, accuracy and a model come back",
     "spark-wordcount": "counts words with Spark, which comes with the environment; on a cluster too",
 }

@@ -18,6 +18,14 @@ _DRAWN = {
         + '<path d="M94 26c8 20 16 24 48 26" stroke="var(--jig-accent)" '
         'stroke-width="3"/>'
     ),
+    "digits-ddp": (
+        '<g stroke="currentColor" stroke-width="2" opacity=".45"><rect x="18" y="14" width="20" height="18" rx="3"/>'
+        '<rect x="50" y="14" width="20" height="18" rx="3"/><rect x="18" y="42" width="20" height="18" rx="3"/>'
+        '<rect x="50" y="42" width="20" height="18" rx="3"/></g><path d="M38 23h12M38 51h12M28 32v10M60 32v10" '
+        'stroke="var(--jig-accent)" stroke-width="2" stroke-dasharray="2 4"/>'
+        + _CURVE
+        + '<path d="M94 26c8 20 16 24 48 26" stroke="var(--jig-accent)" stroke-width="3"/>'
+    ),
     "spark-ml": (
         '<g fill="currentColor" opacity=".5"><circle cx="26" cy="44" r="3.5"/><circle cx="36" cy="54" r="3.5"/>'
         '<circle cx="40" cy="42" r="3.5"/><circle cx="24" cy="56" r="3.5"/></g><g fill="var(--jig-accent)">'
