@@ -7,6 +7,7 @@ import pytest
 from jig.errors import JigError
 from jig.plan import Plan, Ranks
 from jig.plan_text import render
+from jig.project.ranks import of_plan
 from jig.submit import Wanted, decide
 from jig.targets import Given, SnapshotRef, Ticket, for_kind, for_run
 
@@ -89,3 +90,12 @@ def test_what_a_person_sees(project):
         assert line in lines
     four = render(planned(project, "Distributed: {processes: 4, backend: gloo}\n"), [])
     assert "--nproc-per-node 4 " in four and "\nprocesses          4\nbackend            gloo\n" in four
+
+
+def test_a_reproduction_has_the_same(project):
+    keys = "Distributed: {processes: 4, restarts: 2}\nGradientCompression: {kind: onebit, warmup_steps: 200}\n"
+    config = given(project, keys).spec.run_config
+    ranks = planned(project, keys).to_json()["ranks"]
+    assert of_plan(ranks) == {"distributed": config.distributed, "compression": config.compression}
+    assert of_plan(planned(project, "Distributed: {processes: gpus}\n").to_json()["ranks"])["compression"] is None
+    assert of_plan(None) == {"distributed": None, "compression": None}

@@ -67,6 +67,24 @@ def test_the_proof():
     assert found["metrics"] == {"gpu_s": "a metric"}
 
 
+EXCHANGED = {"kind": "onebit", "steps": 4, "bytes_sent": 100, "bytes_uncompressed": 3000, "exchange_s": 0.5}
+
+
+def test_several_processes():
+    ranks = {"0": EXCHANGED, "1": {**EXCHANGED, "bytes_sent": "nonsense", "exchange_s": 2.0}}
+    end = ("failed", {"reason": "out-of-memory", "exit_code": 137, "rank": 3, "said": ["Killed"], "exchange": ranks})
+    run = fold(happened("running", end))
+    assert (run.why, run.rank, run.said) == ("the kernel killed rank 3 for memory", 3, ("Killed",))
+    exchange = record(PLAN, run, {}, [])["exchange"]
+    assert exchange == {
+        "kind": "onebit", "steps": 4, "bytes_sent": 100, "bytes_uncompressed": 6000, "exchange_s": 2.0,
+        "codec_s": 0, "of_s": 0, "ratio": 60.0, "ranks": ranks,
+    }  # fmt: skip
+    told = {"reason": "rank-failed", "exit_code": 1, "rank": True, "said": "x", "exchange": [1], "detail": "rank 1 …"}
+    run = fold(happened("running", ("failed", told)))
+    assert (run.why, run.exchange) == ("rank 1 …", None)
+
+
 def test_a_gpu_that_was_not_used():
     proof = {**PROOF, "verdict": "not used", "gpu_s": 0.0, "mean_percent": None, "peak_memory_bytes": 0}
     end = ("completed", {"reason": "exited", "exit_code": 0, "proof": proof, "cause": "torch is built without CUDA"})

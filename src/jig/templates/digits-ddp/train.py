@@ -64,7 +64,8 @@ def main():
 
 def load_data(device):
     digits = load_digits()
-    order = torch.randperm(len(digits.target), generator=torch.Generator().manual_seed(0))  # they stand writer by writer
+    # They stand writer by writer.
+    order = torch.randperm(len(digits.target), generator=torch.Generator().manual_seed(0))
     images = torch.tensor(digits.data, dtype=torch.float32)[order] / 16
     return images.to(device), torch.tensor(digits.target)[order].to(device)
 
