@@ -8,6 +8,7 @@ import sys
 
 from jig.runner import events
 from tests.conftest import alive, call, spawn, until
+from tests.control_group import limited
 from tests.ranks.conftest import TRAIN, ranks_of
 
 WHOLE = (
@@ -163,3 +164,29 @@ def test_a_process_for_each_gpu_where_there_is_none(ranked, cli, monkeypatch):
     said = cli("submit", "-c", "local", "train.py")
     assert said.code == 125
     assert "the processes could not be started: a process for each GPU is wanted, and the run sees none\n" in said.out
+
+
+HOG = """
+import os, time
+hold = []
+while os.environ["RANK"] == "1":
+    hold.append(bytearray(b"x" * (1 << 20)))
+time.sleep(600)
+"""
+
+
+def test_a_rank_that_the_kernel_killed_for_memory(ranked):
+    ranked.write("hog.py", HOG)
+    with limited(900 << 20) as enter:
+        said = call("submit", "-c", "local", "hog.py", preexec_fn=enter)
+    assert said.code == 137, said.out + said.err
+    assert "Status: Failed: the kernel killed rank 1 for memory\n" in said.out
+
+
+def test_what_one_process_does_before_torch_is_there(ranked, cli):
+    """A script that never imports torch runs as well: each process ends by itself."""
+    ranked.write("plain.py", "import os, sys; print('rank', os.environ['RANK'], 'torch' in sys.modules)")
+    said = cli("submit", "-c", "local", "plain.py")
+    assert said.code == 0, said.out + said.err
+    assert "[0] rank 0 False\n" in said.out and "[1] rank 1 False\n" in said.out
+    assert "Exchange" not in said.out
