@@ -104,11 +104,14 @@ def test_the_first_to_fail_is_the_reason(ranked, jig_home, cli):
 
 
 def test_a_rank_that_leaves_without_a_word(ranked, cli):
-    """Its peer is heard of at the same moment, and loudly."""
-    ranked.write("train.py", TRAIN + "if rank == 1:\n    os._exit(7)\ndist.barrier()\n")
+    """Its peer is heard of at the same moment, and loudly. The script names no back-end, and gets the run's."""
+    ranked.runconfig(Distributed={"processes": 2, "backend": "gloo"})
+    ranked.write(
+        "train.py", TRAIN + 'print("by", dist.get_backend())\nif rank == 1:\n    os._exit(7)\ndist.barrier()\n'
+    )
     said = cli("submit", "-c", "local", "train.py")
     assert said.code == 7, said.out + said.err
-    assert "Failed: rank 1 failed first, with exit code 7: rank 1 of 2\n" in said.out
+    assert "Failed: rank 1 failed first, with exit code 7: by gloo\n" in said.out
 
 
 HANGS = """

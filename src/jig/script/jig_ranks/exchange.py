@@ -106,6 +106,8 @@ def _write():
         report = exchange.report()
         for key in KEYS:
             total[key] += report.get(key, 0)
+    if not any(total.values()):  # of one process alone, say
+        return
     total["kind"] = json.loads(os.environ[COMPRESSION])["kind"]
     total["of_s"] = time.monotonic() - _since[0]
     rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in total.items()}
