@@ -193,3 +193,11 @@ def test_what_one_process_does_before_torch_is_there(ranked, cli):
     assert said.code == 0, said.out + said.err
     assert "[0] rank 0 False\n" in said.out and "[1] rank 1 False\n" in said.out
     assert "Exchange" not in said.out
+
+
+def test_two_runs_at_once_do_not_meet(ranked):
+    ranked.write("train.py", TRAIN + "dist.barrier()\nprint('mean', train(DDP(torch.nn.Linear(32, 1, bias=False))))\n")
+    both = [spawn("submit", "-c", "local", "train.py") for _ in range(2)]
+    ended = [(*process.communicate(timeout=200), process.returncode) for process in both]
+    for out, err, code in ended:
+        assert code == 0 and out.count(b" mean 192.0\n") == 2, out + err

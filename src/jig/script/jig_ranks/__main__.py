@@ -141,6 +141,10 @@ def set_variables(orders, processes, backend, devices):
         "OMP_NUM_THREADS": str(max(1, cores() // processes)),
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
     }
+    if orders["restarts"]:
+        # torchrun's processes meet in one store, which newer versions keep from one start to the next: there they
+        # would find the addresses of the dead, and try to connect to them. So each start has a store of its own.
+        chosen["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     for name, value in chosen.items():
         os.environ.setdefault(name, value)
     os.environ.pop(BACKEND, None)
