@@ -140,7 +140,7 @@ def test_the_keys_of_a_record(project, cli):
     assert sentence and re.findall(r"`(\w+)`", sentence[1]) == list(cli("status", "-o", "json").json())
 
 
-ABSENT = {"prepare.log", "work/outputs", "system.jsonl", "remarks.jsonl", "environment.json", "spark.jsonl"}
+ABSENT = {"prepare.log", "work/outputs", "system.jsonl", "remarks.jsonl", "environment.json", "spark.jsonl", "kernel"}
 ABSENT |= {"output.<rank>.log", "ranks.jsonl"}
 
 

@@ -16,7 +16,7 @@ from jig.project import ComputeTarget, Project, RunConfig, SparkSpec
 from jig.project.ranks import of_plan
 from jig.runner import events
 from jig.runner.blobs import UsingBlobs
-from jig.spec import RunSpec
+from jig.spec import NOTEBOOK, RunSpec
 from jig.submit import Decided, Source, Submitted, Teller, Wanted, build, hidden_settings, submit
 from jig.values import Value
 from jig.views import environment as recorded
@@ -58,6 +58,11 @@ def reproduce(found: Found, wanted: Wanted, teller: Teller, dry: bool = False) -
     """
     found.run()
     then = found.plan()
+    if then["script"] == NOTEBOOK:
+        raise UsageError(
+            f"{found.id} was a notebook's kernel: there is no script that could run again",
+            f"its cells, as they were executed:  jig history info -r {found.id} -a outputs/cells.py",
+        )
     project = Project.find(wanted.folder)
     frozen = Frozen(found)
     with UsingBlobs(frozen.store):

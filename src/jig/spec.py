@@ -11,6 +11,11 @@ FILE_WORD = "$file"
 HOLD = "import time\nwhile True:\n    time.sleep(3600)  # jig shell"
 
 
+# What is said to be the script of a notebook's kernel, and what is.
+NOTEBOOK = "(notebook)"
+KERNEL = ("-m", "jig_kernel")
+
+
 class RunSpec(Value):
     """One run as the person asked for it: files and command line already weighed against each other."""
 
@@ -22,10 +27,18 @@ class RunSpec(Value):
     arguments: tuple[str, ...]
     params: tuple[tuple[str, str | float | int | bool], ...] = ()
     spark: SparkSpec | None = None  # of a run whose framework is PySpark
+    kernel: bool = False  # there is no script: it is a notebook's kernel
+
+    @property
+    def named(self) -> str:
+        """The script as a record has it."""
+        return NOTEBOOK if self.kernel else self.script
 
     @property
     def words(self) -> tuple[str, ...]:
         """What the interpreter is given; without a script there is only a place to be held open."""
+        if self.kernel:
+            return KERNEL
         if not self.script:
             return ("-c", HOLD)
         # The interpreter would take a name with a leading dash for an option of its own.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jig.runner.blobs import BlobStore
 
 DRY_RUN_ID = "(none: dry run)"
+KERNEL_ORDER = "JIG_KERNEL"
 
 
 class Source(Value):
@@ -53,6 +54,7 @@ class Wanted(Value):
     large: bool = False
     followed: bool = True
     hold: bool = False  # not a script: a place that is held open for shells
+    kernel: str = ""  # not a script: a notebook's kernel, which gets this, and is there while somebody is connected
     params: tuple[tuple[str, str | float | int | bool], ...] = ()
     sweep: str = ""  # the run of the sweep that this one belongs to
     point: int = 0  # which of the sweep's points it is, from 1
@@ -109,6 +111,8 @@ def decide(wanted: Wanted) -> Decided:
     script, arguments = "", wanted.arguments
     if wanted.hold:
         config = config._replace(tracked_run=False)
+    elif wanted.kernel:
+        arguments = ()
     else:
         script, arguments = command_line(config, wanted.script, wanted.arguments)
         script = _find_script(project, script, wanted.folder)
@@ -120,9 +124,13 @@ def decide(wanted: Wanted) -> Decided:
                 f"set it for this command:  {name}=… jig experiment submit -c {config.name} …",
             )
         secrets[name] = os.environ[name]
+    if wanted.kernel:
+        secrets[KERNEL_ORDER] = wanted.kernel
     secrets.update(hidden_settings(spark))
     config = config._replace(environment_variables=config.environment_variables + wanted.variables)
-    spec = RunSpec(project.name, project.root, config, target, script, arguments, wanted.params, spark)
+    spec = RunSpec(
+        project.name, project.root, config, target, script, arguments, wanted.params, spark, bool(wanted.kernel)
+    )
     return Decided(spec, environment, lock, secrets)
 
 
@@ -428,7 +436,7 @@ def _hand_over(
             "environment": handover.on_machine(decided.environment, machine, store),
             "secrets": decided.secrets,
             "followed": wanted.followed,
-            "hold": wanted.hold,
+            "hold": wanted.hold or bool(wanted.kernel),
         }
         root = decided.spec.project_root
         solve = _solver(decided.environment, decided.lock, teller.note)

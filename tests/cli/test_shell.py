@@ -386,6 +386,11 @@ def test_a_place_waits_a_minute_for_its_first_shell(tmp_path, monkeypatch):
     assert also is not None and not os.path.exists(folder.stop)
     os.close(also)
     held.look()
+    now[0] += hold.LEFT_S - 1
+    held.look()
+    assert not os.path.exists(folder.stop), "a script that ends by itself is not canceled"
+    now[0] += 2
+    held.look()
     with open(folder.stop) as file:
         assert file.read() == "0"
     held.close()

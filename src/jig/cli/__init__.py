@@ -23,6 +23,7 @@ NOUNS = {
     "sweep": "jig.cli.sweep",
     "history": "jig.cli.history",
     "asset": "jig.cli.asset",
+    "notebook": "jig.cli.notebook",
     "computetarget": "jig.cli.computetarget",
     "environment": "jig.cli.environment",
     "runconfiguration": "jig.cli.runconfiguration",
@@ -43,7 +44,7 @@ SHORT = {
 # What `jig --help` shows, by what people do.
 SECTIONS = (
     ("Run", ("submit", "cancel", "sweep", "experiment")),
-    ("Look", ("workbench", "status", "logs", "shell", "history", "asset", "gpu", "doctor")),
+    ("Look", ("workbench", "notebook", "status", "logs", "shell", "history", "asset", "gpu", "doctor")),
     ("Set up", ("project", "computetarget", "runconfiguration", "environment", "completion")),
 )
 INTERRUPTED = 130

@@ -27,16 +27,17 @@ def workbench(args: Args) -> int:
             f"--host {host} lets other computers reach the Workbench, and with it your files and a shell, unencrypted",
             "through `ssh -L` nothing need be opened; add --i-understand if it is to be so",
         )
-    port = _port(args.text("port"))
+    number = port(args.text("port"))
     folder = args.text("project") or _around()
     if find_spec("nicegui") is None:
         raise JigError("the Workbench is not installed", "pip install 'jig-workbench[app]'")
     from jig.workbench.serve import start
 
-    return start(folder, host, port, not args.flag("quiet"))
+    return start(folder, host, number, not args.flag("quiet"))
 
 
-def _port(written: str | None) -> int | None:
+def port(written: str | None) -> int | None:
+    """The number that was given to --port; None when none was."""
     from jig.errors import UsageError
 
     if written is None:

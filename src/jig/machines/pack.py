@@ -21,9 +21,10 @@ SCRIPT_PARTS = (
     ("script/jig_ranks", "script/jig_ranks"),
     ("script/jig_ranks/start", "script/jig_ranks/start"),
     ("../onebit", "script/onebit"),
+    ("script/jig_kernel", "script/jig_kernel"),
 )
-# What init in a container has in common with the guard.
-SHARED = {"script/jig_door.py": "runner/mlflow_door.py"}
+# What init in a container has in common with the guard, and a kernel's end of the way with the client's.
+SHARED = {"script/jig_door.py": "runner/mlflow_door.py", "script/jig_kernel/carry.py": "runner/carry.py"}
 # A script that has jig itself installed still finds the rest of it behind the part that it is given.
 SCRIPT_INIT = b'\n__path__ = __import__("pkgutil").extend_path(__path__, __name__)\n'
 RUNNER_INIT = b'"""The part of jig that lives on a machine."""\n'

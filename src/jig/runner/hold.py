@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Optional
 
 FIRST_S = 60.0  # for the first shell to come
+LEFT_S = 3.0  # whoever is connected to a script that ends knows of that before we do: it did not leave, it ended
 SHELL_VARIABLE = "JIG_SHELL"  # in the environment of all that is started in a shell: the run's id
 
 
@@ -31,6 +32,7 @@ class Hold:
         self._run_id = folder.id
         self._stop = folder.stop
         self._give_up_at = time.monotonic() + FIRST_S
+        self._free_since = 0.0
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
 
     def look(self) -> None:
@@ -38,11 +40,15 @@ class Hold:
         descriptor = os.open(self._path, os.O_RDWR)
         try:
             if not lock(descriptor, wait=False):
+                self._free_since = 0.0
                 return
             has_come = os.fstat(descriptor).st_size > 0
         finally:
             os.close(descriptor)
-        if (has_come or time.monotonic() > self._give_up_at) and not os.path.exists(self._stop):
+        now = time.monotonic()
+        self._free_since = self._free_since or now
+        over = now - self._free_since > LEFT_S if has_come else now > self._give_up_at
+        if over and not os.path.exists(self._stop):
             with open(self._stop, "w") as file:
                 file.write("0")
 

@@ -4,6 +4,7 @@ Started on the machine for a run that is a process, and inside the container for
 own Python, 3.5 or newer.
 
     jig_shell.py enter RUN PID FOLDER [WORD ...]     PID: the script's, or a file that init writes it into
+    jig_shell.py enter RUN PID FOLDER jig:FILE ...   a program of jig's own that stands beside this one
     jig_shell.py leave MARK                          hang up the shell that has MARK in its environment
 """
 
@@ -15,10 +16,11 @@ import time
 WAIT_S = 10.0  # for a script that is just being started
 LOOK_S = 0.05
 # The shell is the person's own, no part of the run: it is not ended as one, and what is logged in it is not the run's.
-RUNS_OWN = (b"JIG_RUN_ID", b"JIG_RUN_DIR", b"PWD", b"OLDPWD", b"SHLVL", b"_")
+RUNS_OWN = (b"JIG_RUN_ID", b"JIG_RUN_DIR", b"JIG_KERNEL", b"PWD", b"OLDPWD", b"SHLVL", b"_")
 # These tell of the terminal that the person sits at, and the script has none.
 TERMINALS = (b"TERM", b"COLORTERM", b"TERM_PROGRAM", b"SSH_TTY", b"SSH_CONNECTION", b"SSH_CLIENT", b"COLUMNS", b"LINES")
 MARK = b"JIG_SHELL_MARK"
+OWN = b"jig:"
 # A person's bash reads the usual files, which may put another Python first: then the run's variables are put back.
 BASH = """\
 __jig=$(export -p)
@@ -36,12 +38,17 @@ def enter(run, where, folder, words):
     variables = script_variables(where)
     if variables is None:
         return _refuse("the script of %s cannot be found, or hides its variables" % run)
+    folder_of_run = variables.get(b"JIG_RUN_DIR", b"")
     for name in RUNS_OWN + TERMINALS + endpoint(variables):
         variables.pop(name, None)
     own = os.environb
     variables.update((name, own[name]) for name in TERMINALS + (MARK,) if name in own)
     variables[b"JIG_SHELL"] = os.fsencode(run)
     argv = [os.fsencode(word) for word in words] or shell(variables)
+    if argv[0].startswith(OWN):  # on the interpreter that is surely there: ours
+        beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.fsdecode(argv[0][len(OWN) :]))
+        argv[:1] = [os.fsencode(word) for word in (sys.executable, "-I", "-S", beside)]
+        variables[b"JIG_RUN_DIR"] = folder_of_run
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these; programs expect the system's own behaviour
         signal.signal(number, signal.SIG_DFL)
     try:

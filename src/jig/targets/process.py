@@ -23,7 +23,7 @@ def plan(given: Given) -> Plan:
         run_config=config.name,
         target=spec.target.name,
         target_kind=spec.target.kind,
-        script=spec.script,
+        script=spec.named,
         arguments=spec.arguments,
         argv=(PYTHON, *spec.words),
         snapshot=given.snapshot,
