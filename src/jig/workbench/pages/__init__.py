@@ -37,6 +37,7 @@ PAGES = (
     Page("files", "/files", "description", "jig.workbench.pages.files", "g f"),
     Page("targets", "/targets", "dns", "jig.workbench.pages.targets", "g t"),
     Page("history", "/history", "table_chart", "jig.workbench.pages.history", "g h"),
+    Page("notebooks", "/notebooks", "menu_book", "jig.workbench.pages.notebooks", "g n"),
     Page("compare", "/compare", "compare_arrows", "jig.workbench.pages.compare"),
     Page("prompt", "/prompt", "terminal", "jig.workbench.pages.prompt", "g c"),
     Page("run", "/runs/{run_id}", "", "jig.workbench.pages.run"),
