@@ -25,6 +25,9 @@ print("hooks", [hook.__module__ for hook, _ in model._comm_hooks])
 own = DDP(torch.nn.Linear(32, 32, bias=False))
 own.register_comm_hook(None, allreduce_hook)
 print("own", train(own), len(own._comm_hooks))
+scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+from jig_ranks.scaler import Newest
+print("scale", Newest().is_enabled(), Newest().get_scale())
 import sitecustomize, subprocess
 print("mine", sitecustomize.MINE, flush=True)
 subprocess.run([sys.executable, "-c", "import sys; print('child', 'jig_ranks.hook' in sys.modules, flush=True)"])
@@ -51,7 +54,7 @@ def test_a_whole_run(ranked, jig_home, cli, monkeypatch, tmp_path):
     # 32 outputs, 4 examples of 32 numbers, 1 and 2 on the two ranks: 32 * 32 * 4 * 1.5
     lines = [
         *("rank {0} of 2", "mean 6144.0", "hooks ['onebit.attach']", "own 6144.0 1"),
-        *("mine sitecustomize of the user", "child False"),
+        *("scale True 8.0", "mine sitecustomize of the user", "child False"),
     ]
     hint = "jig: the script has a communication hook of its own for a model, which is left alone: not compressed"
     for rank in (0, 1):
