@@ -193,7 +193,8 @@ class SparkCluster:
             return answer.status, answer.read()
 
     def _answers(self) -> bool:
-        with contextlib.suppress(OSError, RuntimeError, http.client.HTTPException):
+        # While it starts it may answer with a page of another kind.
+        with contextlib.suppress(OSError, RuntimeError, ValueError, http.client.HTTPException):
             return self.page()["status"] == "ALIVE"
         return False
 
@@ -202,5 +203,5 @@ class SparkCluster:
 
     def _wait_for_workers(self) -> None:
         """Until the master knows how many live."""
-        living = sum(1 for each in self._daemons[1:] if each.pids())
+        living = sum(each.is_wanted for each in self._daemons[1:])
         wait_for(lambda: self._answers() and self._alive_workers() == living, f"{living} workers", UP_S, self.logs)

@@ -14,6 +14,7 @@ class Daemon:
 
     def __init__(self, host: Host, kind: str, words: "tuple[str, ...]", environ: "dict[str, str]") -> None:
         self.host, self.marker = host, f"org.apache.spark.deploy.{kind.lower()}.{kind}"
+        self.is_wanted = False  # its process has no words for the moment in which it becomes another program
         self._log = host.home / f"{kind.lower()}.log"
         settings = [f"{name}={value}" for name, value in environ.items()]
         command = ("env", *settings, f"{environ['SPARK_HOME']}/bin/spark-class", self.marker, *words)
@@ -21,11 +22,13 @@ class Daemon:
 
     def start(self) -> None:
         """Start it, if it does not run."""
+        self.is_wanted = True
         if not self.pids():
             self.host.run(self._command).check_returncode()
             wait_for(self.pids, f"{self.marker} on {self.host.name}", END_S, self.log)
 
     def kill(self, signal: str = "KILL") -> None:
+        self.is_wanted = False
         kill(self.host, self.pids(), signal)
 
     def pids(self) -> "list[int]":
