@@ -3,6 +3,8 @@
 import os
 import sys
 
+assert sys.platform != "win32"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict
