@@ -32,4 +32,6 @@ def scale_of(scaler: Any) -> torch.Tensor | float | None:
         return None
     # On a GPU the tensor itself: to ask for its value would wait for all that the GPU has to do.
     scale = scaler._scale
-    return scaler.get_scale() if scale is None or scale.device.type == "cpu" else scale
+    if isinstance(scale, torch.Tensor) and scale.device.type != "cpu":
+        return scale
+    return float(scaler.get_scale())

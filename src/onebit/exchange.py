@@ -39,7 +39,7 @@ class Job(NamedTuple):
     received: torch.Tensor
     kept: int
     ratio: torch.Tensor
-    done: torch.futures.Future[torch.Tensor]
+    done: Any
 
 
 class Exchange:
@@ -70,7 +70,8 @@ class Exchange:
         self._ratio, self._ask_scale, self._begun = self._one, scale, False
         self._routes: dict[tuple[tuple[InBucket, ...], bool], Route] = {}
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        stream: Any = torch.cuda.Stream
+        self._stream = stream(device) if device.type == "cuda" else None
         self._thread = threading.Thread(target=self._work, name="onebit exchange", daemon=True)
         self._thread.start()
 

@@ -31,26 +31,26 @@ class Piece(NamedTuple):
 class Shape(NamedTuple):
     """What the layout needs to know of a parameter: its number of elements, and whether it is compressed."""
 
-    count: int
+    elements: int
     compressed: bool
 
 
 def share_out(shapes: Sequence[Shape], world: int, block: int) -> list[tuple[Piece, ...]]:
     """The pieces of every parameter: whole blocks, as evenly as may be; a small one goes to the rank that has least."""
     loads = [0] * world
-    shared = []
+    shared: list[tuple[Piece, ...]] = []
     for index, shape in enumerate(shapes):
-        if not shape.compressed and shape.count < world * block:
+        if not shape.compressed and shape.elements < world * block:
             owner = loads.index(min(loads))
-            loads[owner] += shape.count
-            shared.append((Piece(owner, 0, shape.count),))
+            loads[owner] += shape.elements
+            shared.append((Piece(owner, 0, shape.elements),))
             continue
-        blocks = -(-shape.count // block)
+        blocks = -(-shape.elements // block)
         pieces = []
         for turn in range(world):
             start, stop = blocks * turn // world * block, blocks * (turn + 1) // world * block
             if start < stop:
-                pieces.append(Piece((index + turn) % world, start, min(stop, shape.count)))
+                pieces.append(Piece((index + turn) % world, start, min(stop, shape.elements)))
         shared.append(tuple(pieces))
     return shared
 
@@ -61,7 +61,7 @@ class Run(NamedTuple):
     bucket_at: int
     residual_at: int
     owned_at: int
-    count: int
+    elements: int
     row: int
 
 
@@ -69,7 +69,7 @@ class Plain(NamedTuple):
     """A piece that travels as it is; `at` counts elements from the beginning of the message's plain part."""
 
     bucket_at: int
-    count: int
+    elements: int
     at: int
 
 
@@ -88,7 +88,7 @@ class Message(NamedTuple):
 class InBucket(NamedTuple):
     """A parameter of a bucket: which one it is, and where its elements begin."""
 
-    index: int
+    number: int
     at: int
 
 
@@ -98,7 +98,7 @@ class Layout:
     def __init__(self, shapes: Sequence[Shape], world: int, rank: int, block: int) -> None:
         self.shapes, self.world, self.block = tuple(shapes), world, block
         self.pieces = share_out(shapes, world, block)
-        self.residual_at = list(_places(shape.count if shape.compressed else 0 for shape in shapes))
+        self.residual_at = list(_places(shape.elements if shape.compressed else 0 for shape in shapes))
         mine = [sum(piece.stop - piece.start for piece in pieces if piece.owner == rank) for pieces in self.pieces]
         owned = (count if shape.compressed else 0 for count, shape in zip(mine, shapes, strict=True))
         self.owned_at = list(_places(owned))
@@ -111,18 +111,18 @@ class Layout:
         wanted = [
             (parameter, piece)
             for parameter in sorted(bucket)
-            for piece in self.pieces[parameter.index]
+            for piece in self.pieces[parameter.number]
             if piece.owner == owner
         ]
         runs, rows, plain, elements = [], 0, [], 0
         for parameter, piece in wanted:
             count, at = piece.stop - piece.start, parameter.at + piece.start
-            if full or not self.shapes[parameter.index].compressed:
+            if full or not self.shapes[parameter.number].compressed:
                 plain.append(Plain(at, count, elements))
                 elements += count
             else:
-                residual_at = self.residual_at[parameter.index] + piece.start
-                runs.append(Run(at, residual_at, self.owned_at[parameter.index], count, rows))
+                residual_at = self.residual_at[parameter.number] + piece.start
+                runs.append(Run(at, residual_at, self.owned_at[parameter.number], count, rows))
                 rows += -(-count // self.block)
         means_at = HEADER + rows * (self.block // LANES)
         plain_at = fours(means_at + 2 * rows)

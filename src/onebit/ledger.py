@@ -47,7 +47,8 @@ class Ledger:
     def codec(self) -> Iterator[None]:
         """Time of packing and unpacking, by the GPU's own clock where it is done there."""
         if self._gpu:
-            events = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            event: Any = torch.cuda.Event
+            events = event(enable_timing=True), event(enable_timing=True)
             events[0].record()
             yield
             events[1].record()

@@ -116,9 +116,9 @@ class OnGpu:
             for run in message.runs:
                 kept_at = run.owned_at if owned else run.residual_at
                 values_at = run.row * self.block if owned else run.bucket_at
-                for at in range(0, run.count, self.block):
+                for at in range(0, run.elements, self.block):
                     row = run.row + at // self.block
-                    length = min(self.block, run.count - at)
+                    length = min(self.block, run.elements - at)
                     words, means = start + HEADER + row * self.width, start + message.means_at + 2 * row
                     place = (values_at + at, kept_at + at, words, means, length)
                     (full if length == self.block else short).append(place)

@@ -62,12 +62,12 @@ class Route:
             self.wire.index_copy_(0, self._headers, self.flag.expand(len(self.sizes)))
         wires = torch.split(self.wire, self.sizes)
         outward = [
-            (self._plain(message, wire)[place.at : place.at + place.count], place)
+            (self._plain(message, wire)[place.at : place.at + place.elements], place)
             for message, wire in zip(self.messages, wires, strict=True)
             for place in message.plain
         ]
         if outward:
-            _copy([into for into, _ in outward], [bucket[p.bucket_at : p.bucket_at + p.count] for _, p in outward])
+            _copy([into for into, _ in outward], [bucket[p.bucket_at : p.bucket_at + p.elements] for _, p in outward])
 
     def finite(self) -> bool:
         """Whether what all ranks encoded was finite; all ranks come to the same answer."""
@@ -91,21 +91,21 @@ class Route:
         if self.compressed:
             self.engine.decode(self.gathered, bucket)
         back = [
-            (self._plain(message, row)[place.at : place.at + place.count], place)
+            (self._plain(message, row)[place.at : place.at + place.elements], place)
             for message, row in zip(self.messages, self.gathered, strict=True)
             for place in message.plain
         ]
         if back:
-            _copy([bucket[p.bucket_at : p.bucket_at + p.count] for _, p in back], [values for values, _ in back])
+            _copy([bucket[p.bucket_at : p.bucket_at + p.elements] for _, p in back], [values for values, _ in back])
 
     def keep(self, residual: torch.Tensor, rest: torch.Tensor, owned: torch.Tensor, ratio: torch.Tensor) -> None:
         """The residuals as they were, where the bucket went another way."""
         for owner, message in enumerate(self.messages):
             for run in message.runs:
-                here = slice(run.residual_at, run.residual_at + run.count)
+                here = slice(run.residual_at, run.residual_at + run.elements)
                 torch.mul(residual[here], ratio, out=rest[here])
                 if owner == self.rank:
-                    owned[run.owned_at : run.owned_at + run.count].mul_(ratio)
+                    owned[run.owned_at : run.owned_at + run.elements].mul_(ratio)
 
     def _plain(self, message: Message, wire: torch.Tensor) -> torch.Tensor:
         return wire[message.plain_at : message.size].view(self.dtype)[: message.plain_count]

@@ -17,7 +17,7 @@ def save(exchange: Exchange, names: list[str]) -> dict[str, Any]:
     scale = exchange.scale
     residual, owned = {}, {}
     for index, name in enumerate(names):
-        count = layout.shapes[index].count if layout.shapes[index].compressed else 0
+        count = layout.shapes[index].elements if layout.shapes[index].compressed else 0
         if count:
             residual[name] = kept[layout.residual_at[index] :][:count].clone()
             owned[name] = exchange.owned[layout.owned_at[index] : layout.owned_at[index + 1]].clone()
@@ -52,7 +52,7 @@ def load(exchange: Exchange, names: list[str], state: dict[str, Any]) -> None:
         if name in expected["residual"]:
             at, owned_at = layout.residual_at[index], layout.owned_at[index]
             for kept in exchange.residuals:
-                kept[at:][: layout.shapes[index].count].copy_(state["residual"][name])
+                kept[at:][: layout.shapes[index].elements].copy_(state["residual"][name])
             exchange.owned[owned_at : layout.owned_at[index + 1]].copy_(state["owned"][name])
     exchange.step = state["step"]
     scale = state["scale"]

@@ -21,7 +21,7 @@ class Part(NamedTuple):
     bucket_at: int
     residual_at: int
     owned_at: int
-    count: int
+    elements: int
 
 
 class Window(NamedTuple):
@@ -38,10 +38,10 @@ def windows(runs: Sequence[Run], rows: int, block: int) -> Iterator[Window]:
     for first in range(0, rows, most):
         count, parts = min(most, rows - first), []
         for run in runs:
-            begin, end = max(run.row, first), min(run.row + -(-run.count // block), first + count)
+            begin, end = max(run.row, first), min(run.row + -(-run.elements // block), first + count)
             if begin < end:
                 skipped = (begin - run.row) * block
-                taken = min(run.count - skipped, (end - begin) * block)
+                taken = min(run.elements - skipped, (end - begin) * block)
                 places = (run.bucket_at + skipped, run.residual_at + skipped, run.owned_at + skipped)
                 parts.append(Part((begin - first) * block, *places, taken))
         yield Window(first, count, tuple(parts))
@@ -152,6 +152,6 @@ class Vectorised:
     def _lengths(self, window: Window, device: torch.device) -> torch.Tensor:
         lengths = []
         for part in window.parts:
-            full, rest = divmod(part.count, self.block)
+            full, rest = divmod(part.elements, self.block)
             lengths += [self.block] * full + [rest] * bool(rest)
         return torch.tensor(lengths, dtype=torch.int64, device=device)

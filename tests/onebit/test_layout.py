@@ -16,7 +16,7 @@ def shapes_of(counts, block):
 def test_each_element_has_one_owner(counts, world):
     for shape, pieces in zip(shapes_of(counts, 128), share_out(shapes_of(counts, 128), world, 128), strict=True):
         covered = sorted((piece.start, piece.stop) for piece in pieces)
-        assert covered[0][0] == 0 and covered[-1][1] == shape.count
+        assert covered[0][0] == 0 and covered[-1][1] == shape.elements
         assert all(one[1] == two[0] for one, two in zip(covered, covered[1:], strict=False))
         assert all(piece.start % 128 == 0 and 0 <= piece.owner < world for piece in pieces)
         assert len({piece.owner for piece in pieces}) == len(pieces)
@@ -40,20 +40,23 @@ def test_nothing_overlaps_in_a_message_among_residuals_or_in_a_bucket(counts, wo
         assert message.plain_at * 4 + message.plain_count * item_bytes <= message.size * 4
         rows, elements = set(), set()
         for run in message.runs:
-            own = range(run.row, run.row - (-run.count // 128))
+            own = range(run.row, run.row - (-run.elements // 128))
             assert not rows & set(own)
             rows |= set(own)
             assert run.owned_at % 4 == run.residual_at % 4 == 0
-            assert run.owned_at + run.count <= layout.owned_at[-1]
+            assert run.owned_at + run.elements <= layout.owned_at[-1]
             places, residuals = (
-                range(run.bucket_at, run.bucket_at + run.count),
-                range(run.residual_at, run.residual_at + run.count),
+                range(run.bucket_at, run.bucket_at + run.elements),
+                range(run.residual_at, run.residual_at + run.elements),
             )
             assert not seen & set(places) and not kept & set(residuals)
             seen |= set(places)
             kept |= set(residuals)
         for plain in message.plain:
-            places, own = range(plain.bucket_at, plain.bucket_at + plain.count), range(plain.at, plain.at + plain.count)
+            places, own = (
+                range(plain.bucket_at, plain.bucket_at + plain.elements),
+                range(plain.at, plain.at + plain.elements),
+            )
             assert not seen & set(places) and not elements & set(own)
             seen |= set(places)
             elements |= set(own)
