@@ -10,6 +10,8 @@ import numpy
 import torch
 
 import onebit
+from onebit.layout import InBucket, Layout, Shape
+from onebit.vectorised import Vectorised
 
 COUNT = 1 << 24
 
@@ -27,13 +29,16 @@ def seconds(work: Callable[[], object]) -> float:
 def main() -> None:
     """Encode, decode, and what each is held to."""
     torch.set_num_threads(1)
-    gradient, residual = torch.randn(COUNT), torch.randn(COUNT)
-    packed, _ = onebit.encode(gradient, residual)
-    encode = seconds(lambda: onebit.encode(gradient, residual))
-    decode = seconds(lambda: onebit.decode(packed))
+    gradient, residual, rest = torch.randn(COUNT), torch.randn(COUNT), torch.empty(COUNT)
+    layout = Layout([Shape(COUNT, True)], 1, 0, onebit.BLOCK)
+    (message,) = messages = layout.messages([InBucket(0, 0)], 4, full=False)
+    engine = Vectorised(messages, 0, onebit.BLOCK, gradient.device, message.size)
+    wire, flag = torch.zeros(message.size, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+    encode = seconds(lambda: engine.encode(gradient, residual, rest, torch.ones(1), wire, flag))
+    decode = seconds(lambda: engine.decode(wire.view(1, -1), rest))
     # A copy reads and writes: half of the bytes that are moved is what it copies.
-    moved = torch.empty((12 * COUNT + packed.nbytes) // 8)
-    back = torch.empty((4 * COUNT + packed.nbytes) // 8)
+    moved = torch.empty((12 * COUNT + 4 * message.size) // 8)
+    back = torch.empty((4 * COUNT + 4 * message.size) // 8)
     into, back_into = torch.empty_like(moved), torch.empty_like(back)
     signs = numpy.signbit(gradient.numpy())
     found = {

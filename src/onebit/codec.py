@@ -40,13 +40,17 @@ def _popcount(words: torch.Tensor) -> torch.Tensor:
     return (((fours + (fours >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24
 
 
-def _exact_sum(folded: torch.Tensor, extreme: torch.Tensor) -> torch.Tensor:
-    """The sum of each row, in float64, the same in any order; `folded` is overwritten.
+def _exact_sum(folded: torch.Tensor, extreme: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """The sum of each row, in float64, the same in any order; `folded` and `high` are overwritten.
 
     `extreme` has the largest magnitude of each row. Added and taken away again it leaves of every element a multiple of
-    its own last place, and so few bits that a float64 holds every partial sum of them without rounding.
+    its own last place, and so few bits that no sum of them need be rounded in float64. To stay in float32, which is
+    quicker here, upper and lower bits are summed apart: either sum has no more bits than that holds.
     """
-    return folded.add_(extreme).sub_(extreme).sum(1, dtype=torch.float64)
+    many = extreme * folded.shape[1]
+    folded.add_(extreme).sub_(extreme)
+    torch.add(folded, many, out=high).sub_(many)
+    return high.sum(1).double() + folded.sub_(high).sum(1).double()
 
 
 def _fold(rows: torch.Tensor) -> torch.Tensor:
@@ -77,9 +81,10 @@ def encode_rows(
     dtype: torch.dtype,
     words: torch.Tensor,
     means: torch.Tensor,
+    rest: torch.Tensor,
     scratch: Scratch,
 ) -> None:
-    """Blocks, a float32 row each and padded with zeros, into `words` and `means`; what is left over stays in `x`.
+    """Blocks, a float32 row each and padded with zeros, into `words` and `means`; what is left over goes to `rest`.
 
     `lengths` says how many elements of each row count: of a block that is not full they are fewer than the row has.
     """
@@ -97,10 +102,11 @@ def encode_rows(
     words.copy_(bits[:, 0])
     negative = _popcount(bits[:, 0]).sum(1)
 
+    high = part[:, padded // 2 : 3 * padded // 4]
     folded = _fold(torch.clamp_min(x, 0, out=part))
-    above = _exact_sum(folded, folded.amax(1, keepdim=True))
+    above = _exact_sum(folded, folded.amax(1, keepdim=True), high)
     folded = _fold(torch.clamp_max(x, 0, out=part))
-    below = _exact_sum(folded, folded.amin(1, keepdim=True))
+    below = _exact_sum(folded, folded.amin(1, keepdim=True), high)
     above.div_((lengths - negative).clamp_min_(1))
     below.div_(negative.clamp_min_(1))
     # A mean is what the gradient's own type can hold, so that what is decoded is exact there too; + 0.0 leaves no -0.0.
@@ -109,7 +115,7 @@ def encode_rows(
     level = means.view(torch.int32)
     chosen = part.view(torch.int32)
     torch.bitwise_and(signs, level[:, :1] ^ level[:, 1:], out=chosen).bitwise_xor_(level[:, :1])
-    x.sub_(part)
+    torch.sub(x, part, out=rest)
 
 
 def decode_rows(words: torch.Tensor, means: torch.Tensor, out: torch.Tensor) -> None:

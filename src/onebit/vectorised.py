@@ -11,7 +11,7 @@ from onebit.codec import LANES, Scratch, decode_rows, encode_rows
 from onebit.layout import HEADER, Message, Run
 
 # So many elements are worked on at a time: they stay in the processor's cache from one step to the next.
-CHUNK = 1 << 17
+CHUNK = 1 << 19
 
 
 class Part(NamedTuple):
@@ -88,9 +88,14 @@ class Vectorised:
                 x[at + count : at + -(-count // self.block) * self.block].zero_()
             rows = slice(window.row, window.row + window.rows)
             x_rows = x.view(window.rows, self.block)
-            encode_rows(x_rows, lengths, bucket.dtype, self._bits[rows], self._means[rows], self._encoding)
-            for at, _, residual_at, _, count in window.parts:
-                rest[residual_at : residual_at + count].copy_(x[at : at + count])
+            place = window.parts[0].residual_at
+            # One run of whole blocks, as most are: what is left over need not be copied to its place.
+            whole = len(window.parts) == 1 and window.parts[0].elements == x.numel()
+            left = rest[place : place + x.numel()].view(x_rows.shape) if whole else x_rows
+            encode_rows(x_rows, lengths, bucket.dtype, self._bits[rows], self._means[rows], left, self._encoding)
+            if not whole:
+                for at, _, residual_at, _, count in window.parts:
+                    rest[residual_at : residual_at + count].copy_(x[at : at + count])
         for owner, (message, part) in enumerate(zip(self.messages, torch.split(wire, self._sizes), strict=True)):
             rows = slice(self._starts[owner], self._starts[owner + 1])
             words, means = self._parts(message, part)
@@ -126,7 +131,7 @@ class Vectorised:
                 kept = residual[owned_at : owned_at + count]
                 flat[at : at + count].add_(kept if by == 1 else kept * by)
                 flat[at + count : at + -(-count // self.block) * self.block].zero_()
-            encode_rows(x, lengths, dtype, out_words[rows], out_means[rows], self._averaging)
+            encode_rows(x, lengths, dtype, out_words[rows], out_means[rows], x, self._averaging)
             for at, _, _, owned_at, count in window.parts:
                 residual[owned_at : owned_at + count].copy_(flat[at : at + count])
 

@@ -1,5 +1,6 @@
 """`jig doctor` on this computer, which seems to have a driver: every finding, its fix, the exit code."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,16 @@ import pytest
 from tests.engines.fixtures import point_docker_at
 
 HOPPER = b"sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
+
+
+@pytest.fixture(autouse=True)
+def bare_python(monkeypatch, tmp_path):
+    """The `python` of this computer has no packages: the tests' own has PyTorch for processors."""
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    for name in ("python", "python3"):
+        (folder / name).symlink_to(sys._base_executable)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.fixture

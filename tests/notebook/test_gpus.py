@@ -9,7 +9,9 @@ from tests.gpu.test_runs import write_torch
 DEVICE = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
 
 
-def test_a_kernel_waits_for_its_devices_and_gives_them_back(project, driver_here, open_notebook, cli):
+def test_a_kernel_waits_for_its_devices_and_gives_them_back(project, driver_here, open_notebook, cli, monkeypatch):
+    # Where another test has left an event loop, Jupyter starts kernels in a thread; it must be one that sees the driver.
+    monkeypatch.setattr("jupyter_core.utils._runner_map", {})
     project.write("aml_config/local.compute", f"type: local\npythonLocation: {json.dumps(sys.executable)}\n")
     write_torch(project, count=2)
     project.runconfig("local", Gpus=2, RequireGpu=True)

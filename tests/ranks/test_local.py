@@ -199,7 +199,11 @@ def test_what_one_process_does_before_torch_is_there(ranked, cli):
 
 
 def test_two_runs_at_once_do_not_meet(ranked):
-    ranked.write("train.py", TRAIN + "dist.barrier()\nprint('mean', train(DDP(torch.nn.Linear(32, 1, bias=False))))\n")
+    ranked.write(
+        "train.py",
+        TRAIN
+        + "dist.barrier()\nprint('mean', train(DDP(torch.nn.Linear(32, 1, bias=False))))\ndist.destroy_process_group()\n",
+    )
     both = [spawn("submit", "-c", "local", "train.py") for _ in range(2)]
     ended = [(*process.communicate(timeout=200), process.returncode) for process in both]
     for out, err, code in ended:
