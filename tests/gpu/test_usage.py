@@ -38,7 +38,8 @@ def test_the_guard_itself_is_not_counted(make):
     usage = Usage("a_1", guard.pid, os.getpid())
     guard("burn(0.2)")
     read = usage.read()
-    assert read == {"cpu_s": 0.0, "memory_bytes": 0, "processes": 0, "read_bytes": 0, "written_bytes": 0}
+    assert read.pop("read_bytes") < MIB  # its own too: the kernel tells them with those of what it took in
+    assert read == {"cpu_s": 0.0, "memory_bytes": 0, "processes": 0, "written_bytes": 0}
 
 
 def test_memory_and_number_of_all_that_is_below_it(make):
@@ -70,7 +71,8 @@ def test_time_and_traffic_of_what_has_ended_stay_counted_also_when_the_guard_has
     used_s = float(said.split()[-1])
     read = usage.read()
     assert (read["processes"], read["memory_bytes"]) == (0, 0)
-    assert (read["read_bytes"], read["written_bytes"]) == (read_bytes, written_bytes)
+    assert read["written_bytes"] == written_bytes
+    assert read_bytes <= read["read_bytes"] < read_bytes + MIB  # more files may be read on the way out
     assert used_s - 0.02 <= read["cpu_s"] <= used_s + 0.1
     guard.end()
     after = usage.read()

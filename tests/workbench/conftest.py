@@ -144,6 +144,18 @@ def ready(page) -> None:
     until(lambda: page.evaluate("window.socket?.connected === true"), what="the page's socket")
 
 
+def fill(field, text: str) -> None:
+    """Type into a field until it holds it: on a busy machine the browser may give what is typed to nobody."""
+    from playwright.sync_api import expect
+
+    for _ in range(3):
+        field.fill(text)
+        field.page.wait_for_timeout(100)
+        if field.input_value() == text:
+            return
+    expect(field).to_have_value(text)
+
+
 @pytest.fixture
 def server(serve, project):
     """A server with `project` (see tests/conftest.py) open."""

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from jig.project import Project
 from tests.conftest import call
 from tests.ssh.attaching import two_files
+from tests.workbench.conftest import fill
 from tests.workbench.test_projects import button
 
 SLOW_MS = 60_000  # a doctor's look, on a machine that does other things too
@@ -104,10 +105,10 @@ def test_a_cluster_is_attached_by_its_master_alone(project, server, browse):
         form.get_by_role("combobox", name="Kind").click()
         page.get_by_role("option", name="cluster: Spark, by the address of its master alone").click()
         expect(form.get_by_label("User name there")).to_be_hidden()
-        form.get_by_label("Name", exact=True).fill("spark")
+        fill(form.get_by_label("Name", exact=True), "spark")
         form.get_by_role("button", name="Attach").click()
         expect(form.get_by_role("alert")).to_contain_text("write it as spark://HOST:7077")
-        form.get_by_label("Spark master").fill(f"spark://{address}")
+        fill(form.get_by_label("Spark master"), f"spark://{address}")
         form.get_by_role("button", name="Attach").click()
         expect(page.get_by_text("spark is attached")).to_be_visible(timeout=SLOW_MS)
         expect(form).to_contain_text(f"Spark master{address} answers")
