@@ -32,6 +32,7 @@ def codec() -> list[Figure]:
     return [
         Figure("onebit", *encoded, "copy of as many bytes", found["copy"], bar=1 / 0.3),
         Figure("onebit", *encoded, "`numpy.packbits` alone", found["packbits"]),
+        Figure("onebit", *encoded, "the same by PyTorch alone", found["encode_by_torch"], faster=True),
         Figure("onebit", "decode, one core", found["decode"], "copy of as many bytes", found["decode_copy"]),
     ]
 

@@ -12,6 +12,7 @@ from onebit.codec import BLOCK, check_block
 from onebit.exchange import Exchange
 from onebit.half import HalfExchange
 from onebit.layout import Layout, Shape
+from onebit.route import codec_of
 from onebit.single import ENCODED
 from onebit.state import load, save
 
@@ -24,6 +25,11 @@ class Attached:
     def __init__(self, kind: str, exchange: Exchange | HalfExchange | None, names: list[str]) -> None:
         self.kind = kind
         self._exchange, self._names = exchange, names
+
+    @property
+    def codec(self) -> str:
+        """What packs: `triton`, `compiled` or, slower, `torch`; empty where nothing is packed."""
+        return codec_of(self._exchange.device) if isinstance(self._exchange, Exchange) else ""
 
     def report(self) -> dict[str, float]:
         """Steps, bytes sent by this rank and what an all-reduce would have sent, seconds in exchange and codec."""

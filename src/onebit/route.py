@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 
+from onebit.compiled import Compiled, trusted
 from onebit.layout import InBucket, Layout, Message
 from onebit.vectorised import Vectorised
 
 
+def codec_of(device: torch.device) -> str:
+    """Which codec serves a device here, `triton`, `compiled` or `torch`: all have the same bits."""
+    if device.type == "cuda" and find_spec("triton"):
+        return "triton"
+    return "compiled" if device.type == "cpu" and trusted() else "torch"
+
+
 def engine_for(messages: Sequence[Message], rank: int, block: int, device: torch.device, gathered: int) -> Any:
-    """Kernels on a GPU where Triton is there, else torch itself: the bits are the same."""
-    if device.type == "cuda":
-        try:
-            from onebit.on_gpu import OnGpu
-        except ImportError:
-            return Vectorised(messages, rank, block, device, gathered)
-        return OnGpu(messages, rank, block, device, gathered)
-    return Vectorised(messages, rank, block, device, gathered)
+    """What packs and unpacks these messages."""
+    codec, settings = codec_of(device), (messages, rank, block, device, gathered)
+    if codec == "triton":
+        from onebit.on_gpu import OnGpu
+
+        return OnGpu(*settings)
+    made = trusted() if codec == "compiled" else None
+    return Compiled(*settings, made) if made else Vectorised(*settings)
 
 
 class Route:

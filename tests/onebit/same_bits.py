@@ -7,34 +7,13 @@ import sys
 
 import torch
 
-from onebit.layout import HEADER, InBucket, Layout, Shape
+from onebit.layout import InBucket, Layout, Shape
 from onebit.on_gpu import OnGpu
+from onebit.sameness import results, same_bits
 from onebit.vectorised import Vectorised
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = torch.device("cpu" if INTERPRETED else "cuda")
-
-
-def results(kind, device, messages, rank, block, inputs, ratio):
-    bucket, residual, owned = (tensor.clone().to(device) for tensor in inputs)
-    padded = max(message.size for message in messages)
-    engine = kind(messages, rank, block, device, padded)
-    rest, by = torch.zeros_like(residual), torch.tensor([ratio], device=device)
-    wire = torch.zeros(sum(message.size for message in messages), dtype=torch.int32, device=device)
-    flag = torch.zeros(1, dtype=torch.int32, device=device)
-    engine.encode(bucket, residual, rest, by, wire, flag)
-    parts = torch.split(wire, [message.size for message in messages])
-    received = torch.stack([parts[rank]] * len(messages))
-    for source in range(len(messages)):  # other bits from each rank, the means of this one
-        received[source, HEADER : messages[rank].means_at] ^= source * 0x1234567
-    answer = torch.zeros(padded, dtype=torch.int32, device=device)
-    engine.average(received, bucket.dtype, owned, by, answer, flag)
-    gathered = torch.zeros(len(messages), padded, dtype=torch.int32, device=device)
-    for row, part in zip(gathered, parts, strict=True):
-        row[: part.numel()] = part
-    values = torch.zeros_like(bucket)
-    engine.decode(gathered, values)
-    return {"rest": rest, "wire": wire, "owned": owned, "answer": answer, "values": values, "flag": flag}
 
 
 def compare(counts, world, rank, block, dtype, ratio=1.0, spoiled=None):
@@ -46,14 +25,20 @@ def compare(counts, world, rank, block, dtype, ratio=1.0, spoiled=None):
     if spoiled is not None:
         values[sum(counts) // 2] = spoiled
     inputs = values.to(dtype), torch.randn(layout.residual_at[-1]), torch.randn(layout.owned_at[-1])
-    ours = results(OnGpu, DEVICE, messages, rank, block, inputs, ratio)
-    theirs = results(Vectorised, torch.device("cpu"), messages, rank, block, inputs, ratio)
+    padded = max(message.size for message in messages)
+    ours = results(
+        OnGpu(messages, rank, block, DEVICE, padded),
+        messages,
+        rank,
+        tuple(tensor.to(DEVICE) for tensor in inputs),
+        ratio,
+    )
+    theirs = results(Vectorised(messages, rank, block, values.device, padded), messages, rank, inputs, ratio)
     if spoiled is not None:
         assert ours["flag"].item() == theirs["flag"].item() == 1
         return
-    for name, tensor in theirs.items():
-        mine, reference = ours[name].cpu().view(torch.uint8), tensor.view(torch.uint8)
-        assert torch.equal(mine, reference), f"{name} of {counts}, {world} ranks, block {block}, {dtype}"
+    for name, reference in theirs.items():
+        assert same_bits(ours, {name: reference}), f"{name} of {counts}, {world} ranks, block {block}, {dtype}"
 
 
 def main():

@@ -243,9 +243,17 @@ def test_a_run_that_is_not_there_is_told(server, browse, run_id):
 def test_the_code_as_it_ran(page, project):
     project.write("train.py", "changed since\n")
     tab(page, "Code")
-    expect(page.locator(".jig-panels .jig-pre")).to_contain_text("track.params(lr=0.5")
+    shown = page.locator(".jig-panels .jig-pre")
+    expect(shown).to_contain_text("track.params(lr=0.5")
+    assert shown.evaluate("element => element.textContent") == SCRIPT
+    expect(shown.locator(".hl-kn").first).to_have_text("import")
+    expect(shown.locator("script, img")).to_have_count(0)
+    colours = "element => [getComputedStyle(element).color, getComputedStyle(element.parentElement).color]"
+    word, text = shown.locator(".hl-kn").first.evaluate(colours)
+    assert word != text
     page.get_by_role("button", name="Show aml_config/local.compute").click()
-    expect(page.locator(".jig-panels .jig-pre")).to_contain_text("type: local")
+    expect(shown).to_contain_text("type: local")
+    expect(shown.locator(".hl-nt").first).to_have_text("type")
 
 
 def test_restore_refuses_to_lose_work_and_then_restores(page, project):

@@ -36,7 +36,7 @@ def contents() -> dict[str, str]:
     files.update((place, os.path.join(ROOT, source)) for place, source in SHARED.items())
     for source, place in RUNNER_PARTS + SCRIPT_PARTS:
         for name in os.listdir(os.path.join(ROOT, source)):
-            if name.endswith(".py"):
+            if name.endswith((".py", ".c")):
                 files[f"{place}/{name}"] = os.path.join(ROOT, source, name)
     return files
 

@@ -12,6 +12,7 @@ from jig.frozen import Frozen
 from jig.store.queries import Found
 from jig.views import environment
 from jig.workbench import trouble
+from jig.workbench.highlight import highlight
 from jig.workbench.session import Session
 from jig.workbench.words import say
 
@@ -39,8 +40,12 @@ async def code(session: Session, found: Found) -> None:
             except JigError as error:
                 trouble.show(error)
                 return
-            text = say("code.binary") if b"\0" in data[:8192] else data[:PREVIEW_BYTES].decode("utf-8", "replace")
-            ui.label(text).classes("jig-pre").props('tabindex="0"')
+            if b"\0" in data[:8192]:
+                ui.label(say("code.binary")).classes("jig-soft")
+                return
+            text = data[:PREVIEW_BYTES].decode("utf-8", "replace")
+            coloured = await session.work(lambda: highlight(entry[1], text))
+            ui.html(coloured, sanitize=False).classes("jig-pre").props('tabindex="0"')
 
     files = [entry for entry in frozen.entries if entry[0] != "d"]
     script = str(found.plan()["script"])

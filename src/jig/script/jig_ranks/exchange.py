@@ -65,6 +65,8 @@ def _attach(model, given):
     if settings["kind"] != "onebit":
         settings.pop("block", None)
     exchange = onebit.attach(model, scaler=scaler.Newest(), **settings)
+    if getattr(exchange, "codec", "") == "torch":
+        _tell("no C compiler or Triton is here to make onebit's codec, so PyTorch packs, several times slower")
     if not _attached:
         _since.append(time.monotonic())
         _keep_telling()
