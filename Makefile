@@ -38,7 +38,7 @@ test: $(VENV)/dev
 	@$(BIN)/ruff check src tests bench tools
 	@$(BIN)/ruff format --check src tests bench tools
 	@for platform in linux darwin win32; do echo "mypy --platform $$platform"; $(BIN)/mypy --platform $$platform || exit 1; done
-	@$(BIN)/python -m pytest -m "not soak" --numprocesses 2 --dist loadfile
+	@$(BIN)/python tools/all_tests.py
 
 soak: $(VENV)/dev
 	@$(BIN)/python -m pytest -m soak -s --timeout 7200

@@ -1,6 +1,7 @@
 """A machine whose logind ends a user's processes at logout: found out at attach, got around where it can be, else told."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -79,9 +80,10 @@ def check_goes_on(cli, host, project, client) -> None:
     """A run outlives the login: neither the script nor who looks after it is touched."""
     run_id, command = begin(cli, host, project, client)
     assert command.startswith(IN_SCOPE)
-    before = sorted(carriers(host, run_id))
+    before = Counter(carriers(host, run_id))
     log_out(client, host)
-    assert sorted(carriers(host, run_id)) == before
+    # There may be more of them by now: what takes samples begins after the script.
+    assert sum(before.values()) >= 3 and not before - Counter(carriers(host, run_id))
     host.write("go", "")
     assert cli("logs", "-f", run_id).out == "begun\nended\n"
     assert state(cli, run_id) == ("Completed", "exited")

@@ -80,8 +80,9 @@ def serve(tmp_path):
 def chromium():
     """A browser for all tests; each page has a profile of its own."""
     system_packages.need("chromium")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=20_000)  # a run begins and ends in less, also on a busy machine
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser

@@ -116,6 +116,7 @@ def _answer(question: "Callable[[], Any]", pipe: int) -> "NoReturn":
     """In the child: nothing of the parent's is cleaned up, or written out, a second time."""
     try:
         os.setpgid(0, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the parent does then is not ours to do
         text = dumps({"answer": question()})
     except OSError as error:
         text = dumps({"failed": str(error)})

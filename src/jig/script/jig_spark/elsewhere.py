@@ -27,24 +27,27 @@ def run(argv, record):
         kill_there()
         going.terminate()
 
-    signal.signal(signal.SIGTERM, stop)
-    for line in going.stdout:
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-        found, page = APPLICATION.search(line), URL.search(line)
-        if found and not application:
-            application.append(found.group(1).decode())
-            record.write(application=application[0])
-            kill_there()  # one that was handed in just when we were told to stop
-        if page:
-            record.write(page=page.group(1).decode(errors="replace"))
-    code = going.wait()
-    if application:
-        said = _yarn("logs", "-applicationId", application[0], limit_s=LOGS_S)
-        if said:
-            sys.stdout.buffer.write(b"\n" + said)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        for line in going.stdout:
+            sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
-    return code if code >= 0 else 128 - code
+            found, page = APPLICATION.search(line), URL.search(line)
+            if found and not application:
+                application.append(found.group(1).decode())
+                record.write(application=application[0])
+                kill_there()  # one that was handed in just when we were told to stop
+            if page:
+                record.write(page=page.group(1).decode(errors="replace"))
+        code = going.wait()
+        if application:
+            said = _yarn("logs", "-applicationId", application[0], limit_s=LOGS_S)
+            if said:
+                sys.stdout.buffer.write(b"\n" + said)
+                sys.stdout.buffer.flush()
+        return code if code >= 0 else 128 - code
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _yarn(*words, **limit):
