@@ -1,7 +1,7 @@
-"""Runs every test but the soaks in two processes; the few that fail are asked once more, one at a time, and are named.
+"""Runs every test but the soaks in two processes; the few that fail are asked once more, one at a time, and named.
 
-Tests here start engines, servers, browsers and virtual networks beside each other, and some wait for what takes its time
-on a busy machine. One that fails again fails the run; so do more than a few, or an end of pytest that is not about tests.
+Tests here start engines, servers, browsers and virtual networks beside each other, and some wait for what takes its
+time on a busy machine. One that fails again fails the run; so do more than a few, or an end that is not about tests.
 """
 
 from __future__ import annotations
