@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RECORD = "ranks.jsonl"
 LAUNCHER = "output.log"  # torchrun's own words, which nothing is put before
 PIECE_BYTES = 1 << 18
+OPENED = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
 LONGEST_LINE = 1 << 16
 LIST_S = 0.1
 
@@ -60,10 +61,8 @@ class _Source:
         """Whole lines of what is new, up to this offset in the file."""
         if self._open < 0:
             try:
-                self._open = os.open(
-                    self._path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-                )
-            except OSError:  # not written yet
+                self._open = os.open(self._path, OPENED)
+            except OSError:  # not written yet, or the script has put a link in its place
                 return b""
         wanted = PIECE_BYTES if up_to is None else min(PIECE_BYTES, up_to - self.offset)
         data = os.read(self._open, wanted) if wanted > 0 else b""
@@ -125,7 +124,11 @@ class Interleaved:
             if any(isinstance(step.get(name), int) and self._lags(name, step[name]) for name in self._sources):
                 continue  # there is more of the same step, without a line's end so far
             self._steps.pop(0)
-        return b"".join(source.read(None) for _, source in sorted(self._sources.items()))
+        while True:
+            offset = sum(source.offset for source in self._sources.values())
+            told = b"".join(source.read(None) for _, source in sorted(self._sources.items()))
+            if told or offset == sum(source.offset for source in self._sources.values()):
+                return told  # else there is more behind bars without a line's end
 
     def _lags(self, name: str, size: int) -> bool:
         source = self._sources[name]

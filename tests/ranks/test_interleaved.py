@@ -76,6 +76,12 @@ def test_a_bar_is_told_once_and_does_not_wreck_the_others(run):
     assert merged.read() == b"[0] 100%\n"
 
 
+def test_what_comes_behind_a_bar_of_any_length(run):
+    add(run, "output.0.log", b"".join(b"\r%d of many" % step for step in range(100_000)) + b"\rdone\nend")
+    merged = Interleaved(run)
+    assert everything(merged) + merged.rest() == b"[0] done\n[0] end\n"
+
+
 def test_in_the_order_that_the_launcher_saw(run):
     add(run, "output.0.log", b"a\nb\nc\nd\n")
     add(run, "output.1.log", b"1\n2\n3\n")

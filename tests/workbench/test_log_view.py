@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import time
 
@@ -16,6 +17,12 @@ from jig.workbench.ansi import Pen
 from tests.conftest import call
 from tests.workbench.conftest import ready
 from tests.workbench.test_guard import cookie_of
+
+WAITS = """import os, time
+print('of the launcher', flush=True)
+while not os.path.exists({go!r}):
+    time.sleep(0.05)
+"""
 
 
 def texts(window):
@@ -172,17 +179,33 @@ def test_the_log_grows_and_can_be_paused(project, server, browse):
     expect(log).to_contain_text("100%")
 
 
-def test_of_several_processes_one_is_looked_at(server, project, browse):
-    project.write("talk.py", "print('of the launcher')\n")
-    run = call("submit", "-c", "local", "talk.py").run_id
+def test_of_several_processes_all_are_shown_or_one(server, project, browse, tmp_path):
+    project.write("talk.py", WAITS.format(go=str(tmp_path / "go")))
+    run = call("submit", "-a", "-c", "local", "talk.py").run_id
     folder = Home(default_home()).run(run).path
+    while not os.path.exists(f"{folder}/output.log") or not os.path.getsize(f"{folder}/output.log"):
+        time.sleep(0.05)
     for rank in (0, 1, 10):
         with open(f"{folder}/output.{rank}.log", "w") as file:
             file.write(f"said by {rank}\n" * (rank + 1))
+    os.symlink("/etc/passwd", f"{folder}/output.11.log")
     page = browse(server, f"/runs/{run}?tab=log")
     log = page.get_by_role("log")
-    expect(log).to_have_text("said by 0")
-    for name, text in (("rank 10", "said by 10" * 11), ("torchrun", "of the launcher"), ("rank 1", "said by 1" * 2)):
+    merged = "[0] said by 0" + "[1] said by 1" * 2 + "[10] said by 10" * 11 + "of the launcher"
+    expect(log).to_have_text(merged)
+    with open(f"{folder}/output.1.log", "a") as file:
+        file.write("more\nand no end")
+    expect(log).to_have_text(merged + "[1] more")
+    page.get_by_role("textbox", name="Search the log").fill("MORE")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".jig-log-mark")).to_have_text("[1] more")
+    for name, text in (
+        ("rank 10", "said by 10" * 11), ("torchrun", "of the launcher"), ("rank 1", "said by 1" * 2 + "moreand no end"),
+    ):  # fmt: skip
         page.get_by_label("Output of").click()
         page.get_by_role("option", name=name, exact=True).click()
         expect(log).to_have_text(text)
+    page.get_by_label("Output of").click()
+    page.get_by_role("option", name="all ranks").click()
+    (tmp_path / "go").touch()
+    expect(log).to_have_text(merged + "[1] more[1] and no end")

@@ -9,7 +9,8 @@ import pytest
 
 import jig.workbench
 from jig.errors import UsageError
-from jig.workbench.session import Session, within
+from jig.workbench.gate import within
+from jig.workbench.session import Session
 from jig.workbench.words import WORDS, say
 
 SOURCE = Path(jig.workbench.__file__).parent

@@ -51,15 +51,19 @@ class Found(Value):
 
     def run(self) -> runs.Run:
         """What happened so far, as the machine tells it; a run whose supervisor died is found out here."""
-        run = runs.fold(events.read(self.folder.events))
         if self.machine.remote:
-            whole = run.final and os.path.exists(os.path.join(self.folder.path, "outputs.json"))
-            if not whole and not self.bring():
+            if not self.is_whole() and not self.bring():
                 raise StoreError(f"the run {self.id} never began: its submit was killed before", "submit it again")
             return runs.fold(events.read(self.folder.events))
+        run = runs.fold(events.read(self.folder.events))
         if not run.final and self.machine.ask("status", run=self.folder.id)["status"] == "ended":
             run = runs.fold(events.read(self.folder.events))
         return run
+
+    def is_whole(self) -> bool:
+        """Whether nothing more will come: it has ended, and what it left is on this computer."""
+        is_here = not self.machine.remote or os.path.exists(os.path.join(self.folder.path, "outputs.json"))
+        return is_here and runs.fold(events.read(self.folder.events)).final
 
     @property
     def doubtful(self) -> bool:

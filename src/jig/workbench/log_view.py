@@ -9,8 +9,9 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 
 from jig import interleaved
-from jig.runner.folder import RunFolder
+from jig.store.queries import Found
 from jig.workbench import log_window
+from jig.workbench.run_logs import ALL, size
 from jig.workbench.session import Session
 from jig.workbench.words import say
 
@@ -32,11 +33,11 @@ class Window(Element, component=os.path.join("static", "log_view.js")):
 class LogView:
     """The log with what is above it."""
 
-    def __init__(self, session: Session, run_id: str, folder: RunFolder, first: int | None = None) -> None:
-        """Stands where it is made; of several processes it begins with the rank `first`."""
-        self._session, self._folder, self._path = session, folder, folder.log
-        self._size, self._found = self._now(), -1
-        self._source = f"/runs/{run_id}/log"
+    def __init__(self, session: Session, found: Found, first: int | None = None) -> None:
+        """Stands where it is made; of several processes it begins with the rank `first`, or all of them."""
+        self._session, self._run = session, found
+        self._whose, self._size, self._at = "", size(found, ""), -1
+        self._source = f"/runs/{found.id}/log"
         with ui.element("div").classes("jig-line jig-log-tools"):
             self._ranks = ui.select({}, label=say("log.rank"), on_change=self._choose).props("outlined dense")
             self._field = ui.input(say("log.search")).props("outlined dense clearable spellcheck=false")
@@ -52,37 +53,32 @@ class LogView:
         self._look_for_ranks(first)
 
     def _look_for_ranks(self, first: int | None) -> None:
-        """Of several processes one is looked at: the one that failed first, else rank 0."""
-        found = interleaved.ranks(self._folder)
-        self._ranks.set_visibility(bool(found))
-        if not found or len(found) == len(self._ranks.options) - 1:
+        """Of several processes all are shown as one; or, of a run that failed, the one that failed first."""
+        ranks = interleaved.ranks(self._run.folder)
+        self._ranks.set_visibility(bool(ranks))
+        if not ranks or len(ranks) == len(self._ranks.options) - 2:
             return
-        names = {rank: say("log.rank.one", rank=rank) for rank in found}
-        chosen = self._ranks.value if self._ranks.options else first if first in found else found[0]
-        self._ranks.set_options({**names, -1: say("log.rank.none")}, value=chosen)
+        names = {str(rank): say("log.rank.one", rank=rank) for rank in ranks}
+        chosen = self._ranks.value if self._ranks.options else str(first) if first in ranks else ALL
+        self._ranks.set_options({ALL: say("log.rank.all"), **names, "": say("log.rank.none")}, value=chosen)
 
-    def _choose(self, event: ValueChangeEventArguments[int | None]) -> None:
-        rank = event.value
-        if rank is None:
+    def _choose(self, event: ValueChangeEventArguments[str | None]) -> None:
+        if event.value is None:
             return
-        name = interleaved.LAUNCHER if rank < 0 else interleaved.log_name(rank)
-        self._path, self._found = os.path.join(self._folder.path, name), -1
-        self._size = self._now()
-        self._window.look_at(self._source if rank < 0 else f"{self._source}/{rank}")
+        self._whose, self._at = event.value, -1
+        self._size = size(self._run, self._whose)
+        self._window.look_at(f"{self._source}/{self._whose}" if self._whose else self._source)
+
+    def _path(self) -> str:
+        return self._session.logs.path(self._run, self._whose)
 
     def refresh(self) -> None:
         """Show what is new, if something is."""
         self._look_for_ranks(None)
-        size = self._now()
-        if size != self._size:
-            self._size = size
+        now = size(self._run, self._whose)
+        if now != self._size:
+            self._size = now
             self._window.run_method("grow")
-
-    def _now(self) -> int:
-        try:
-            return os.stat(self._path).st_size
-        except OSError:  # nothing was printed yet
-            return 0
 
     def _begin(self) -> None:
         self._window.run_method("show", 0)
@@ -98,13 +94,13 @@ class LogView:
     async def _search(self) -> None:
         text = self._field.value or ""
         if text:
-            self._show(await self._session.work(lambda: log_window.find(self._path, text, self._found + 1)))
+            self._show(await self._session.work(lambda: log_window.find(self._path(), text, self._at + 1)))
 
     async def _jump(self) -> None:
-        self._show(await self._session.work(lambda: log_window.first_error(self._path)))
+        self._show(await self._session.work(lambda: log_window.first_error(self._path())))
 
     def _show(self, offset: int | None) -> None:
         self._said.set_text("" if offset is not None else say("log.nothing"))
-        self._found = -1 if offset is None else offset
+        self._at = -1 if offset is None else offset
         if offset is not None:
             self._window.run_method("show", offset)

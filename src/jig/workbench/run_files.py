@@ -10,11 +10,11 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from nicegui import app
 
 from jig.errors import JigError, UsageError
-from jig.interleaved import LAUNCHER, log_name
 from jig.store import runs
 from jig.store.queries import Found
 from jig.workbench import log_window
-from jig.workbench.session import Session, within
+from jig.workbench.gate import within
+from jig.workbench.session import Session
 
 # Nothing of a run is shown as a page: no script, no frame, no other file, a place of its own.
 HEADERS = {
@@ -49,7 +49,7 @@ def register(session: Session) -> None:
     """Make the addresses known to the framework."""
 
     async def log(
-        run_id: str, rank: int = -1, before: int | None = None, after: int | None = None, around: int = 0
+        run_id: str, whose: str = "", before: int | None = None, after: int | None = None, around: int = 0
     ) -> Response:
         def read(path: str) -> log_window.Window:
             if before is not None:
@@ -60,9 +60,7 @@ def register(session: Session) -> None:
 
         try:
             found = await session.read(lambda store: store.find(run_id, None))
-            name = LAUNCHER if rank < 0 else log_name(rank)
-            path = os.path.join(found.folder.path, name)
-            window = await session.work(lambda: read(within(found.folder.path, path)))
+            window = await session.work(lambda: read(session.logs.path(found, whose)))
         except JigError as error:
             return _refusal(error)
         return JSONResponse(window._asdict(), headers=HEADERS)
@@ -84,7 +82,7 @@ def register(session: Session) -> None:
         )  # fmt: skip
 
     _get("/runs/{run_id}/log", log)
-    _get("/runs/{run_id}/log/{rank}", log)
+    _get("/runs/{run_id}/log/{whose}", log)
     _get("/runs/{run_id}/artifacts/{name:path}", artifact)
 
 

@@ -1,4 +1,4 @@
-"""What the pages share: the open project, those opened before, the record, and the one gate to files."""
+"""What the pages share: the open project, those opened before, the record, and the logs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from jig.project import Project
 from jig.runner.folder import Home, default_home
 from jig.store.queries import Store
 from jig.workbench import remembered
+from jig.workbench.gate import within
 from jig.workbench.homing import Homing
 from jig.workbench.live import Live
+from jig.workbench.run_logs import RunLogs
 from jig.workbench.targets.load import Loads
 
 Answer = TypeVar("Answer")
@@ -37,6 +39,7 @@ class Session:
         self.live = Live(self)
         self.loads = Loads(self.work)
         self.homing = Homing(self)
+        self.logs = RunLogs()
         self.closing: list[Callable[[], None]] = []  # what ends with the server
         if folder is not None:
             self.open(folder)
@@ -93,17 +96,3 @@ class Session:
 
     def _let_go(self) -> None:
         self._store = None
-
-
-def within(root: str, path: str) -> str:
-    """The real path of something at or below `root`, relative to it or absolute; UsageError for anything outside.
-
-    All that pages read and write goes through here. Links are followed first, so one that leads out is outside.
-    """
-    top = os.path.realpath(root)
-    if "\0" in path:
-        raise UsageError("a name with a zero byte in it is no file")
-    place = os.path.realpath(os.path.join(top, path))
-    if place != top and not place.startswith(os.path.join(top, "")):
-        raise UsageError(f"{path!r} is outside of {top}", "only files of the project and of its runs are shown")
-    return place

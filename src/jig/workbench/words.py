@@ -336,6 +336,7 @@ WORDS = {
     "summary.tags": "Tags",
     "log.rank": "Output of",
     "log.rank.one": "rank {rank}",
+    "log.rank.all": "all ranks",
     "log.rank.none": "torchrun",
     "log.label": "What the script printed",
     "log.search": "Search the log",

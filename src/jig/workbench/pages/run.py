@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable
 
 from nicegui import ui
@@ -60,7 +59,7 @@ class RunPage:
                 self._panels[name] = ui.tab_panel(name)
         await self._open(first)
         self._session.live.listen(self._hear)
-        if self._seen.found.machine.remote and not _is_whole(self._seen):
+        if self._seen.found.machine.remote and not self._seen.found.is_whole():
             ui.timer(REMOTE_S, self._bring)
 
     @ui.refreshable_method
@@ -84,7 +83,7 @@ class RunPage:
             if name == "summary":
                 self._summary()
             elif name == "log":
-                log = LogView(session, seen.found.id, seen.found.folder, seen.run.rank)
+                log = LogView(session, seen.found, seen.run.rank)
                 self._refreshes.append(lambda seen: log.refresh())
             elif name == "curves":
                 curves = Curves(session, seen)
@@ -135,12 +134,7 @@ class RunPage:
 
         The page asks too, although others do: when the machine does not answer, it is here that one wants to know.
         """
-        if _is_whole(self._seen):
+        if self._seen.found.is_whole():
             return
         with self._trouble:
             await self._session.homing.bring(self._seen.found)
-
-
-def _is_whole(seen: Seen) -> bool:
-    """Whether all of it is here, its outputs too."""
-    return seen.final and os.path.exists(os.path.join(seen.found.folder.path, "outputs.json"))
