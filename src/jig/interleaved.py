@@ -54,6 +54,7 @@ class _Source:
         self._before = b"" if rank is None else b"[%d] " % rank
         self._torchs = b"" if rank is None else b"[rank%d]: " % rank  # before tracebacks, and says the same
         self._open = -1
+        self._fails = False
         self.offset = 0
         self.waiting = b""
 
@@ -65,7 +66,11 @@ class _Source:
             except OSError:  # not written yet, or the script has put a link in its place
                 return b""
         wanted = PIECE_BYTES if up_to is None else min(PIECE_BYTES, up_to - self.offset)
-        data = os.read(self._open, wanted) if wanted > 0 else b""
+        try:
+            data = os.read(self._open, wanted) if wanted > 0 else b""
+        except OSError:  # a folder, a pipe, a disk that is gone
+            self._fails = True
+            return b""
         if not data:
             return b""
         self.offset += len(data)
@@ -75,6 +80,10 @@ class _Source:
         if len(self.waiting) > LONGEST_LINE:
             lines, self.waiting = [*lines, self.waiting], b""
         return b"".join(map(self._shown, lines))
+
+    def lags(self, size: int) -> bool:
+        """Whether it was not read up to here yet, and can be."""
+        return self._open >= 0 and not self._fails and self.offset < min(size, os.fstat(self._open).st_size)
 
     def rest(self) -> bytes:
         """The line that has no end."""
@@ -121,7 +130,7 @@ class Interleaved:
                     told += source.read(size)
             if told:
                 return told
-            if any(isinstance(step.get(name), int) and self._lags(name, step[name]) for name in self._sources):
+            if any(isinstance(size := step.get(name), int) and one.lags(size) for name, one in self._sources.items()):
                 continue  # there is more of the same step, without a line's end so far
             self._steps.pop(0)
         while True:
@@ -129,14 +138,6 @@ class Interleaved:
             told = b"".join(source.read(None) for _, source in sorted(self._sources.items()))
             if told or offset == sum(source.offset for source in self._sources.values()):
                 return told  # else there is more behind bars without a line's end
-
-    def _lags(self, name: str, size: int) -> bool:
-        source = self._sources[name]
-        try:
-            there = os.path.getsize(os.path.join(self._folder.path, name))
-        except OSError:
-            return False
-        return source.offset < min(size, there)
 
     def rest(self) -> bytes:
         """What is left at the end: lines without an end."""

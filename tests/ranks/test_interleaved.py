@@ -108,6 +108,21 @@ def test_a_long_line_and_a_name_that_leads_elsewhere(run):
     assert told.count(b"x") == 700_000 and told.endswith(b"\n[0] end\n")
 
 
+@pytest.mark.parametrize("place", ["a link", "a folder", "a pipe"])
+def test_what_is_noted_and_cannot_be_read_holds_nothing_up(run, place):
+    add(run, "output.0.log", b"a\nb\n")
+    path = os.path.join(run.path, "output.1.log")
+    if place == "a link":
+        os.symlink(os.path.join(run.path, "output.0.log"), path)
+    elif place == "a folder":
+        os.mkdir(path)
+    else:
+        os.mkfifo(path)
+    noted(run, r0=2, r1=999_999)
+    noted(run, r0=4, r1=999_999)
+    assert everything(Interleaved(run)) == b"[0] a\n[0] b\n"
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([b"a", b"bb\n", b"\n", b"c\nd", b"\xff\n"])), max_size=20))
 def test_nothing_is_lost_however_it_comes(tmp_path_factory, pieces):

@@ -115,6 +115,37 @@ def test_queries_columns_sorting_and_views(history, project, jig_home, cli):
     expect(page.get_by_role("img", name="Scatter").locator("svg")).to_contain_text("accuracy")
 
 
+LOGS = """import os, sys, time, jig
+jig.log(accuracy=1, loss=1)
+while not os.path.exists(sys.argv[1]): time.sleep(0.05)
+jig.log(accuracy=5000, loss=7)
+while not os.path.exists(sys.argv[2]): time.sleep(0.05)
+"""
+
+
+def test_a_chart_goes_on_and_leaves_a_choice_that_is_being_made_alone(history, project, jig_home):
+    fill(project, jig_home, 4, lambda number: [{"values": {"accuracy": number, "loss": 1 / number}}])
+    project.write("logs.py", LOGS)
+    more, end = (project.path.parent / name for name in ("more", "end"))
+    call("submit", "-c", "local", "-a", "logs.py", str(more), str(end))
+    page = history()
+    button(page, "Scatter").click()
+    chart = page.get_by_role("img", name="Scatter").locator("svg")
+    expect(chart).to_contain_text("accuracy")
+    page.get_by_label("Across").click()
+    page.get_by_role("option", name="loss", exact=True).click()
+    expect(chart).to_contain_text("loss")
+    expect(chart).not_to_contain_text("5000")
+    page.get_by_label("Across").click()
+    expect(page.get_by_role("listbox")).to_be_visible()
+    more.touch()
+    expect(chart).to_contain_text("5000")
+    page.get_by_role("option", name="duration", exact=True).click()
+    expect(page.get_by_role("listbox")).to_have_count(0)
+    expect(chart).to_contain_text("duration")
+    end.touch()
+
+
 def test_marks_and_a_selection_that_stays(history, project, jig_home, cli):
     one, two, three = fill(project, jig_home, 4, logged)
     page = history()

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.conftest import call
+from tests.workbench.many_runs import fill
 
 WAIT = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.05)\n"
 
@@ -47,6 +48,20 @@ def test_a_run_is_canceled_after_a_question(page, project, cli):
     expect(row(page, run)).to_contain_text("Canceled")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert cli("status", "-r", run, "-o", "json").json()["state"] == "Canceled"
+
+
+def test_a_run_that_goes_on_is_there_however_many_came_later(page, project, jig_home):
+    project.write("wait.py", WAIT)
+    gate = project.path.parent / "gate"
+    run = call("submit", "-c", "local", "-a", "wait.py", str(gate)).run_id
+    fill(project, jig_home, 60)
+    expect(page.locator(".jig-jobs li")).to_have_count(41)
+    expect(page.locator(".jig-jobs li").first).to_contain_text(run)
+    gate.touch()
+    expect(page.locator(".jig-jobs li")).to_have_count(40)
+    expect(row(page, run)).to_have_count(0)
+    page.get_by_role("link", name=re.compile(r"Show all \d+")).click()
+    page.wait_for_url("**/history")
 
 
 def test_a_failure_is_told_with_its_reason(page, project):

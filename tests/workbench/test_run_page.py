@@ -222,10 +222,18 @@ def test_nothing_else_is_had(run, server, name):
     assert "run_id" not in text
 
 
-def test_a_log_that_is_a_link_is_not_read(run, server):
+def test_a_log_that_is_a_link_is_not_read(project, browse, server):
+    project.write("fail.py", "print('before it failed')\nraise SystemExit(1)\n")
+    run = call("submit", "-c", "local", "fail.py").run_id
+    page = browse(server, f"/runs/{run}")
+    expect(page.locator(".jig-end-of-log")).to_contain_text("before it failed")
     log = Home(default_home()).run(run).log
     os.unlink(log)
     os.symlink("/etc/passwd", log)
+    page.reload()
+    ready(page)
+    expect(page.locator(".jig-summary")).to_be_visible()
+    expect(page.locator(".jig-end-of-log")).to_have_count(0)
     for query in ("log?before=-1", "artifacts/driver_log"):
         status, _, text = get(server, f"/runs/{run}/{query}", Cookie=cookie_of(server))
         assert (status, "root:" in text) == (404, False)

@@ -18,7 +18,7 @@ from jig.workbench.session import Session
 from jig.workbench.trouble import Trouble
 from jig.workbench.words import say
 
-SHOWN = 40
+SHOWN = 40  # and those that go on
 KEYS = ("run_id", "status", "description", "script_name", "arguments", "target", "run_name", "end_time_utc")
 BAD = ("Failed", "Lost")
 
@@ -50,17 +50,20 @@ class Jobs:
             return
         name = self._session.project.name
 
-        def ask(store: Store) -> list[dict[str, Any]]:
-            return store.list(name, SHOWN)
+        def ask(store: Store) -> tuple[list[dict[str, Any]], int]:
+            latest = store.list(name, SHOWN)
+            ids = {one["run_id"] for one in latest}
+            older = [store.record(run_id) for run_id in store.going(name) if run_id not in ids]
+            return older + latest, store.count(name)
 
         with self._trouble:
-            found = await self._session.read(ask)
-            shown = [tuple(str(one[key]) for key in KEYS) for one in found]
+            found, count = await self._session.read(ask)
+            shown = [(str(count),), *(tuple(str(one[key]) for key in KEYS) for one in found)]
             if shown != self._shown:
                 self._shown = shown
-                self._draw(found)
+                self._draw(found, count)
 
-    def _draw(self, found: list[dict[str, Any]]) -> None:
+    def _draw(self, found: list[dict[str, Any]], count: int) -> None:
         self._place.clear()
         with self._place:
             if not found:
@@ -70,6 +73,8 @@ class Jobs:
             with ui.element("ul").classes("jig-list"):
                 for one in found:
                     self._row(one)
+            if count > len(found):
+                ui.link(say("jobs.all", count=f"{count:,}"), "/history").classes("jig-link")
 
     def _row(self, one: dict[str, Any]) -> None:
         run_id = str(one["run_id"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from nicegui import ui
 from nicegui.element import Element
@@ -11,7 +12,7 @@ from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 from jig import interleaved
 from jig.store.queries import Found
 from jig.workbench import log_window
-from jig.workbench.run_logs import ALL, size
+from jig.workbench.run_logs import ALL, is_large, size
 from jig.workbench.session import Session
 from jig.workbench.words import say
 
@@ -33,10 +34,10 @@ class Window(Element, component=os.path.join("static", "log_view.js")):
 class LogView:
     """The log with what is above it."""
 
-    def __init__(self, session: Session, found: Found, first: int | None = None) -> None:
-        """Stands where it is made; of several processes it begins with the rank `first`, or all of them."""
+    def __init__(self, session: Session, found: Found) -> None:
+        """Stands where it is made, and begins with `begin`."""
         self._session, self._run = session, found
-        self._whose, self._size, self._at = "", size(found, ""), -1
+        self._whose, self._size, self._at = "", -1, -1
         self._source = f"/runs/{found.id}/log"
         with ui.element("div").classes("jig-line jig-log-tools"):
             self._ranks = ui.select({}, label=say("log.rank"), on_change=self._choose).props("outlined dense")
@@ -50,32 +51,37 @@ class LogView:
         self._window = Window(self._source, say("log.label"))
         self._window.on("follow", self._followed)
         self._follows = True
-        self._look_for_ranks(first)
+        self._ranks.set_visibility(False)
 
-    def _look_for_ranks(self, first: int | None) -> None:
-        """Of several processes all are shown as one; or, of a run that failed, the one that failed first."""
-        ranks = interleaved.ranks(self._run.folder)
-        self._ranks.set_visibility(bool(ranks))
+    async def begin(self, first: int | None) -> None:
+        """Of several processes all are shown as one; or the rank `first`, of a run that failed; or one, of too much."""
+        await self._look_for_ranks(first)
+        self._size = await self._session.work(lambda: size(self._run, self._whose))
+
+    async def _look_for_ranks(self, first: int | None) -> None:
+        ranks = await self._session.work(lambda: interleaved.ranks(self._run.folder))
         if not ranks or len(ranks) == len(self._ranks.options) - 2:
             return
         names = {str(rank): say("log.rank.one", rank=rank) for rank in ranks}
-        chosen = self._ranks.value if self._ranks.options else str(first) if first in ranks else ALL
+        if self._ranks.options:
+            chosen = self._ranks.value
+        elif first in ranks:
+            chosen = str(first)
+        else:
+            chosen = str(ranks[0]) if await self._session.work(lambda: is_large(self._run)) else ALL
+        self._ranks.set_visibility(True)
         self._ranks.set_options({ALL: say("log.rank.all"), **names, "": say("log.rank.none")}, value=chosen)
 
     def _choose(self, event: ValueChangeEventArguments[str | None]) -> None:
         if event.value is None:
             return
-        self._whose, self._at = event.value, -1
-        self._size = size(self._run, self._whose)
+        self._whose, self._size, self._at = event.value, -1, -1
         self._window.look_at(f"{self._source}/{self._whose}" if self._whose else self._source)
 
-    def _path(self) -> str:
-        return self._session.logs.path(self._run, self._whose)
-
-    def refresh(self) -> None:
+    async def refresh(self) -> None:
         """Show what is new, if something is."""
-        self._look_for_ranks(None)
-        now = size(self._run, self._whose)
+        await self._look_for_ranks(None)
+        now = await self._session.work(lambda: size(self._run, self._whose))
         if now != self._size:
             self._size = now
             self._window.run_method("grow")
@@ -94,10 +100,17 @@ class LogView:
     async def _search(self) -> None:
         text = self._field.value or ""
         if text:
-            self._show(await self._session.work(lambda: log_window.find(self._path(), text, self._at + 1)))
+            self._show(await self._ask(lambda path: log_window.find(path, text, self._at + 1)))
 
     async def _jump(self) -> None:
-        self._show(await self._session.work(lambda: log_window.first_error(self._path())))
+        self._show(await self._ask(log_window.first_error))
+
+    async def _ask(self, question: Callable[[str], int | None]) -> int | None:
+        def ask() -> int | None:
+            with self._session.logs.file(self._run, self._whose) as path:
+                return question(path)
+
+        return await self._session.work(ask)
 
     def _show(self, offset: int | None) -> None:
         self._said.set_text("" if offset is not None else say("log.nothing"))

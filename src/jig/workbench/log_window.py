@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -51,9 +52,8 @@ def around(path: str, offset: int) -> Window:
 
 
 def _window(path: str, read: Callable[[BinaryIO, int], tuple[int, bytes]]) -> Window:
-    try:
-        file = open(path, "rb")
-    except FileNotFoundError:  # nothing was printed yet
+    file = _opened(path)
+    if file is None:
         return Window(0, 0, 0, [])
     with file:
         size = os.fstat(file.fileno()).st_size
@@ -65,6 +65,18 @@ def _window(path: str, read: Callable[[BinaryIO, int], tuple[int, bytes]]) -> Wi
         if lines and lines[-1][0] == start + len(data):  # behind the last line end is no line
             lines.pop()
         return Window(start, start + len(data), size, lines)
+
+
+def _opened(path: str) -> BinaryIO | None:
+    """The file; None while nothing was printed yet, and where the script has put something that is no file."""
+    try:
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    return None
 
 
 def _after(file: BinaryIO, offset: int, lines: int) -> tuple[int, bytes]:
@@ -119,9 +131,8 @@ def first_error(path: str) -> int | None:
 
 
 def _scan(path: str, search: Callable[[bytes], int], offset: int) -> int | None:
-    try:
-        file = open(path, "rb")
-    except FileNotFoundError:
+    file = _opened(path)
+    if file is None:
         return None
     with file:
         file.seek(offset)

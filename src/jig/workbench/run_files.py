@@ -51,16 +51,17 @@ def register(session: Session) -> None:
     async def log(
         run_id: str, whose: str = "", before: int | None = None, after: int | None = None, around: int = 0
     ) -> Response:
-        def read(path: str) -> log_window.Window:
-            if before is not None:
-                return log_window.before(path, before if before >= 0 else None)
-            return (
-                log_window.after(path, max(0, after)) if after is not None else log_window.around(path, max(0, around))
-            )
+        def read(found: Found) -> log_window.Window:
+            with session.logs.file(found, whose) as path:
+                if before is not None:
+                    return log_window.before(path, before if before >= 0 else None)
+                if after is not None:
+                    return log_window.after(path, max(0, after))
+                return log_window.around(path, max(0, around))
 
         try:
             found = await session.read(lambda store: store.find(run_id, None))
-            window = await session.work(lambda: read(session.logs.path(found, whose)))
+            window = await session.work(lambda: read(found))
         except JigError as error:
             return _refusal(error)
         return JSONResponse(window._asdict(), headers=HEADERS)

@@ -9,14 +9,13 @@ from nicegui import ui
 
 from jig.cli import ranks_text
 from jig.cli.terminal import human_duration
-from jig.workbench import gpu_proof, log_window, run_state
+from jig.workbench import gpu_proof, run_state
 from jig.workbench.jobs import written
 from jig.workbench.run_seen import Seen
 from jig.workbench.words import say
 
 LONGEST = 200
 MOST = 200  # metrics, or parameters
-TAIL = 12  # lines
 
 
 def show(seen: Seen) -> None:
@@ -25,7 +24,7 @@ def show(seen: Seen) -> None:
         _facts(seen)
         gpu_proof.show(seen)
     record = seen.record
-    if record["status"] == "Failed" and not seen.run.said:
+    if seen.last:
         _end_of_log(seen)
     with ui.element("div").classes("jig-columns"):
         _values(say("summary.metrics"), record["metrics"], say("summary.metrics.none"))
@@ -35,16 +34,11 @@ def show(seen: Seen) -> None:
 
 
 def _end_of_log(seen: Seen) -> None:
-    """What the script said last is why it failed, nine times of ten."""
-    lines = log_window.before(seen.found.folder.log, None).lines[-TAIL:]
-    if not lines:
-        return
     with ui.element("section").classes("jig-end-of-log"):
         with ui.element("div").classes("jig-line"):
             ui.label(say("summary.log")).classes("jig-title jig-grow").props('role="heading" aria-level="3"')
             ui.link(say("summary.log.whole"), f"/runs/{seen.found.id}?tab=log").classes("jig-link")
-        text = "\n".join("".join(part for _, part in spans) for _, spans in lines)
-        ui.label(text).classes("jig-pre jig-pre-wrap").props('tabindex="0"')
+        ui.label("\n".join(seen.last)).classes("jig-pre jig-pre-wrap").props('tabindex="0"')
 
 
 def _facts(seen: Seen) -> None:

@@ -26,6 +26,10 @@ class Charts:
         self._session = session
         self._kind = "table"
         self._x = self._y = ""
+        self._frame: object = None  # kind, note and axes of what is drawn
+        self._ids: list[str] = []
+        self._axes: list[Axis] = []
+        self._drawn: ui.echart | None = None
         self._place = ui.element("div").classes("jig-charts")
 
     async def show(self, kind: str, view: View, where: Expression | None) -> None:
@@ -37,6 +41,7 @@ class Charts:
         """Draw again what is shown."""
         if self._kind == "table":
             self._place.clear()
+            self._frame = None
             return
         records, count = await self._session.read(
             lambda store: (
@@ -46,6 +51,14 @@ class Charts:
         )
         all_axes = [found for name in view.columns if name not in NOT_DRAWN and (found := axis(name, records))]
         axes = [one for one in all_axes if len(one.words) != 1]  # a word that all share tells nothing
+        ids = [str(record["run_id"]) for record in records]
+        frame = (self._kind, max(count, MOST), [one.name for one in axes])
+        if frame == self._frame:  # a field that is being chosen from stays open
+            if (ids, axes) != (self._ids, self._axes):
+                self._ids, self._axes = ids, axes
+                self._update()
+            return
+        self._frame, self._ids, self._axes, self._drawn = frame, ids, axes, None
         self._place.clear()
         with self._place:
             if len(axes) < 2:
@@ -53,33 +66,42 @@ class Charts:
                 return
             if count > MOST:
                 ui.label(say("history.charts.first", most=MOST, count=f"{count:,}")).classes("jig-soft")
-            ids = [str(record["run_id"]) for record in records]
             if self._kind == "parallel":
-                # What few runs have, such as the counts of a sweep, would be an axis that most lines pass by.
-                usual = [one for one in axes if 2 * sum(value is not None for value in one.values) >= len(ids)]
-                axes = usual if len(usual) > 1 else axes
-                self._chart(parallel(ids, axes[:MOST_AXES]), say("history.parallel"))
+                self._drawn = self._chart(self._options(), say("history.parallel"))
             else:
-                self._scatter(ids, axes)
+                self._scatter()
 
-    def _scatter(self, ids: Sequence[str], axes: Sequence[Axis]) -> None:
-        named = {one.name: one for one in axes}
-        fitting = sorted(axes, key=lambda one: ("value", "time", "category").index(one.kind))
-        self._y = self._y if self._y in named else fitting[0].name
-        self._x = self._x if self._x in named else fitting[1].name
+    def _options(self) -> dict[str, Any]:
+        ids, axes = self._ids, self._axes
+        if self._kind == "scatter":
+            named = {one.name: one for one in axes}
+            return scatter(ids, named[self._x], named[self._y])
+        # What few runs have, such as the counts of a sweep, would be an axis that most lines pass by.
+        usual = [one for one in axes if 2 * sum(value is not None for value in one.values) >= len(ids)]
+        return parallel(ids, (usual if len(usual) > 1 else axes)[:MOST_AXES])
+
+    def _update(self) -> None:
+        if self._drawn is not None:
+            self._drawn.options.clear()
+            self._drawn.options.update(self._options())
+            self._drawn.update()
+
+    def _scatter(self) -> None:
+        names = [one.name for one in self._axes]
+        fitting = sorted(self._axes, key=lambda one: ("value", "time", "category").index(one.kind))
+        self._y = self._y if self._y in names else fitting[0].name
+        self._x = self._x if self._x in names else fitting[1].name
 
         def turn() -> None:
             self._x, self._y = str(across.value), str(up.value)
-            chart.options.clear()
-            chart.options.update(scatter(ids, named[self._x], named[self._y]))
-            chart.update()
+            self._update()
 
         with ui.element("div").classes("jig-line"):
-            across = ui.select(list(named), label=say("history.scatter.x"), value=self._x, on_change=turn)
-            up = ui.select(list(named), label=say("history.scatter.y"), value=self._y, on_change=turn)
+            across = ui.select(names, label=say("history.scatter.x"), value=self._x, on_change=turn)
+            up = ui.select(names, label=say("history.scatter.y"), value=self._y, on_change=turn)
             for field in (across, up):
                 field.props("outlined dense options-dense").classes("jig-axis")
-        chart = self._chart(scatter(ids, named[self._x], named[self._y]), say("history.scatter"))
+        self._drawn = self._chart(self._options(), say("history.scatter"))
 
     def _chart(self, options: dict[str, Any], label: str) -> ui.echart:
         chart = ui.echart(options, renderer="svg").classes("jig-chart jig-chart-tall")

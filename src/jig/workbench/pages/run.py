@@ -59,7 +59,7 @@ class RunPage:
                 self._panels[name] = ui.tab_panel(name)
         await self._open(first)
         self._session.live.listen(self._hear)
-        if self._seen.found.machine.remote and not self._seen.found.is_whole():
+        if self._seen.found.machine.remote and not await self._is_whole():
             ui.timer(REMOTE_S, self._bring)
 
     @ui.refreshable_method
@@ -83,7 +83,8 @@ class RunPage:
             if name == "summary":
                 self._summary()
             elif name == "log":
-                log = LogView(session, seen.found, seen.run.rank)
+                log = LogView(session, seen.found)
+                await log.begin(seen.run.rank)
                 self._refreshes.append(lambda seen: log.refresh())
             elif name == "curves":
                 curves = Curves(session, seen)
@@ -134,7 +135,10 @@ class RunPage:
 
         The page asks too, although others do: when the machine does not answer, it is here that one wants to know.
         """
-        if self._seen.found.is_whole():
+        if await self._is_whole():
             return
         with self._trouble:
             await self._session.homing.bring(self._seen.found)
+
+    async def _is_whole(self) -> bool:
+        return await self._session.work(self._seen.found.is_whole)
