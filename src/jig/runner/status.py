@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List
 
 ENDED, ALIVE, ELSEWHERE, ABSENT = "ended", "alive", "elsewhere", "absent"
+LEAVES_S = 1.0
 
 
 def status(home: Home, run_id: str) -> str:
@@ -76,12 +77,14 @@ def stop(home: Home, run_id: str, grace_s: float, timeout_s: float) -> str:
     for pid in _supervisors(events.read(folder.events), run_id):
         end(pid)  # wakes it, so that it need not wait for its next tick
     deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        seen = status(home, run_id)
-        if seen != ALIVE:
-            return seen
+    while seen == ALIVE and time.monotonic() < deadline:
         time.sleep(0.01)
-    return ALIVE
+        seen = status(home, run_id)
+    # Its last word is written: now it goes itself, or waits for the reader of a run that is not kept.
+    deadline = min(deadline, time.monotonic() + LEAVES_S)
+    while _supervisors(events.read(folder.events), run_id) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return seen
 
 
 def _supervisors(past: "List[Dict[str, Any]]", run_id: str) -> "List[int]":

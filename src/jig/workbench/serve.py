@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from jig.workbench.session import Session
 
 LOOPBACK = "127.0.0.1"
+NO_NEWS = (  # that a page was left, or the server ended, while it was at work
+    "Could not cancel",
+    "The parent element this slot belongs to has been deleted",
+    "The client this element belongs to has been deleted",
+)
 
 
 def start(folder: str | None, host: str = LOOPBACK, port: int | None = None, open_browser: bool = True) -> int:
@@ -92,8 +97,7 @@ def _app(session: Session, host: str, port: int, token: str) -> Guard:
 
     log = logging.getLogger("nicegui")
     log.setLevel(logging.ERROR)  # an address that is not there is no news
-    # Nor is it one that pages were at work when the server was ended.
-    log.addFilter(lambda record: not str(record.msg).startswith("Could not cancel"))
+    log.addFilter(lambda record: not str(record.msg).startswith(NO_NEWS))
     outer = FastAPI(openapi_url=None)  # no description of it for anybody
     app.add_static_files("/static", os.path.join(os.path.dirname(os.path.abspath(__file__)), "static"), max_cache_age=0)
     frame.dress(app)
