@@ -98,14 +98,15 @@ def start(asked: Asked, teller: Teller) -> Submitted:
     options = asked.options
     if options.conda:
         options = options._replace(conda=config.conda_file)
+    taken = _taken(found.decided)
 
     def planned(store: BlobStore) -> Planned:
         frozen, plan_with = freeze(found.decided, home, store, found.wanted, teller)
         _check_settings(found.decided, frozen.entries)
         blob = store.put(found.text)
-        return lambda ticket: _own(plan_with(ticket), found.shown, options, blob), frozen.entries
+        return lambda ticket: _own(plan_with(ticket), found.shown, options, blob, tuple(taken)), frozen.entries
 
-    return _begin(found.decided.spec.project, found.decided.spec.project_root, planned, found.decided.secrets)
+    return _begin(found.decided.spec.project, found.decided.spec.project_root, planned, taken)
 
 
 def dry_run(asked: Asked, teller: Teller) -> tuple[Read, Plan, list[list[Any]]]:
@@ -119,12 +120,22 @@ def dry_run(asked: Asked, teller: Teller) -> tuple[Read, Plan, list[list[Any]]]:
     return found, plan, frozen.entries
 
 
+def _taken(decided: Decided) -> dict[str, str]:
+    """The variables of this computer that a submit of one of its runs needs, with their values."""
+    spec = decided.spec
+    settings = spec.spark.client_settings if spec.spark is not None else ()
+    names = (*spec.run_config.client_variables, *(variable for _, variable in settings))
+    return {name: os.environ[name] for name in names}
+
+
 def _check_settings(decided: Decided, entries: list[list[Any]]) -> None:
     """The runs are submitted from the frozen copy: it must have the files that say how."""
     config, target = decided.spec.run_config, decided.spec.target
     needed = [f"aml_config/{config.name}.runconfig", f"aml_config/{target.name}.compute"]
     if config.conda_file_named and target.managed:
         needed.append(config.conda_file)
+    if decided.spec.spark is not None and os.path.exists(os.path.join(decided.spec.project_root, config.spark_file)):
+        needed.append(config.spark_file)
     there = {entry[1] for entry in entries}
     absent = [name for name in needed if name not in there]
     if absent:
@@ -135,9 +146,9 @@ def _check_settings(decided: Decided, entries: list[list[Any]]) -> None:
         )
 
 
-def _own(plan: Plan, shown: str, options: Options, blob: str) -> Plan:
+def _own(plan: Plan, shown: str, options: Options, blob: str, taken: tuple[str, ...]) -> Plan:
     """The plan of the sweep itself, made of one for its runs: it is here, and its program is ours."""
-    return plan._replace(
+    return _alone(plan)._replace(
         target="local",
         target_kind="local",
         script=shown,
@@ -145,12 +156,16 @@ def _own(plan: Plan, shown: str, options: Options, blob: str) -> Plan:
         argv=(PYTHON, "-P", PROGRAM, *options.words()),
         environment=Environment("user", python=sys.executable),
         variables=(),
+        client_variables=taken,
         attachments=(*plan.attachments, (DEFINITION, blob)),
         stop_grace_s=GRACE_S,
         jig_home="",
-        container=None,
-        gpu=None,
     )
+
+
+def _alone(plan: Plan) -> Plan:
+    """Without what is around a script, and has no place around the sweep's own program."""
+    return plan._replace(container=None, gpu=None, spark=None, ranks=None)
 
 
 def resume(sweep_id: str, at_once: str) -> Submitted:
@@ -160,7 +175,7 @@ def resume(sweep_id: str, at_once: str) -> Submitted:
     if journal.is_held(folder, home):
         raise StoreError(f"the sweep {sweep_id} is still going", f"follow it:  jig logs -f {living(sweep_id)}")
     try:
-        first = Plan.from_json(read_plan(folder))
+        first = _alone(Plan.from_json(read_plan(folder)))
     except FileNotFoundError:
         raise StoreError(f"the sweep {sweep_id} was deleted", "start a new one:  jig sweep -c NAME FILE") from None
     options = Options.read(first.arguments)._replace(sweep=sweep_id)
@@ -169,7 +184,7 @@ def resume(sweep_id: str, at_once: str) -> Submitted:
     for name in first.client_variables:
         if name not in os.environ:
             raise UsageError(
-                f"{first.run_config}.runconfig takes the variable {name} from this computer, where it is not set",
+                f"the sweep {sweep_id} takes the variable {name} from this computer, where it is not set",
                 f"set it for this command:  {name}=… jig sweep --resume {sweep_id}",
             )
         secrets[name] = os.environ[name]
