@@ -148,7 +148,9 @@ def test_remarks(tmp_path, monkeypatch):
     assert store.list(None, None, where="tags.old is null and tags.mine = 'ü' and note ~ 'GOOD'") == [
         store.record("p_1")
     ]
+    times = [store.record("p_1-1")[name] for name in ("created_utc", "start_time_utc", "duration")]
     store.remark(store.find("p_1-1", None), note="of the nested one")
+    assert [store.record("p_1-1")[name] for name in ("created_utc", "start_time_utc", "duration")] == times
     assert [store.record(one)["note"] for one in ("p_1", "p_1-1")] == ["a good one", "of the nested one"]
     store.remark(found, archived=True)
     assert [store.record(one)["archived"] for one in ("p_1", "p_1-1")] == [True, True]

@@ -25,7 +25,7 @@ else:
     except ImportError:  # not CPython
         import sqlite3
 
-VERSION = 4  # of what a record holds, too
+VERSION = 5  # of what a record holds, too
 FROM_BOTH = "FROM runs JOIN texts ON texts.key = runs.key"
 
 

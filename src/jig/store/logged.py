@@ -72,6 +72,8 @@ def together(seen: Seen) -> Said:
         for run, part in seen[name][1].items():
             known = whole.setdefault(run, {})
             for key, value in part.items():
+                if name == REMARKS and key == "since":  # when somebody remarked it is not when the run began
+                    continue
                 known[key] = {**known.get(key, {}), **value} if key in SPACES else value
     return whole
 
