@@ -1,6 +1,7 @@
 """What spark-submit is told: plans compared as values, nothing started."""
 
 import json
+import re
 
 import pytest
 
@@ -10,7 +11,7 @@ from jig.plan_text import render
 from jig.project import Project
 from jig.submit import Wanted, decide
 from jig.targets import Given, SnapshotRef, Ticket, for_run
-from jig.targets.spark import doubts, is_secret
+from jig.targets.spark import REDACTED, doubts, is_secret
 
 SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
 TICKET = Ticket("proj_1", 7, 1.5, "ada")
@@ -177,6 +178,12 @@ def test_secrets_are_in_no_plan(sparks, monkeypatch):
         ("spark.ssl.keyPassword", True),
         ("spark.kubernetes.authenticate.submission.oauthToken", True),
         ("fs.azure.sas.box.me", True),
+        ("spark.hadoop.fs.gs.auth.service.account.private.key", True),
+        ("spark.hadoop.fs.s3a.encryption.key", True),
+        ("spark.hadoop.fs.s3a.server-side-encryption.key", True),
+        ("spark.hadoop.fs.azure.encryption.encoded.client-provided-key", True),
+        ("spark.jdbc.pwd", True),
+        ("spark.io.encryption.keySizeBits", False),
         ("spark.sql.shuffle.partitions", False),
         ("spark.executor.memory", False),
         ("spark.hadoop.fs.sasl.mode", False),
@@ -184,6 +191,7 @@ def test_secrets_are_in_no_plan(sparks, monkeypatch):
 )
 def test_which_names_speak_of_secrets(key, secret):
     assert is_secret(key) is secret
+    assert bool(re.search(REDACTED, key)) is secret, "Spark's page is told the same"
 
 
 def test_doubts_are_told(sparks):

@@ -13,12 +13,19 @@ from jig.targets import Given, for_kind
 LOCAL = "local[*]"
 YARN = "yarn"
 # What these words stand in is not shown, and reaches Spark by a file that has no name.
-SECRET_WORDS = ("secret", "password", "passwd", "token", "credential", "accesskey", "accountkey", "apikey", "sas")
+SECRET_WORDS = (
+    *("secret", "password", "passwd", "pwd", "token", "credential", "sas"),
+    *("accesskey", "accountkey", "apikey", "privatekey", "clientprovidedkey"),
+)
+SECRET_END = "encryptionkey"  # what goes on, such as spark.io.encryption.keySizeBits, is none
 # Of these a setting of Spark's may say the same; one of them has to be silent.
 MASTER, MODE = "spark.master", "spark.submit.deployMode"
 PACKAGES, REPOSITORIES = "spark.jars.packages", "spark.jars.repositories"
 # What Spark hides by itself, and what else we take for a secret; a pattern of Java's.
-REDACTED = "(?i)secret|password|passwd|token|credential|access[.]?key|account[.]?key|api[.]?key|[.]sas[.]"
+REDACTED = (
+    "(?i)secret|password|passwd|pwd$|token|credential|access[.]?key|account[.]?key|api[.]?key|private[.]?key"
+    "|client-provided-key|encryption[.-]?key$|[.]sas[.]"
+)
 DEAD_GROUP = "com.microsoft.ml.spark"  # its files are gone
 SUCCESSOR = "com.microsoft.azure:synapseml_2.12:1.1.1"
 
@@ -78,7 +85,8 @@ def is_local(master: str) -> bool:
 def is_secret(key: str) -> bool:
     """Whether the name of a setting says that its value is a secret."""
     plain = key.lower().replace(".", "").replace("-", "").replace("_", "")
-    return any(word in (key.lower().split(".") if word == "sas" else plain) for word in SECRET_WORDS)
+    said = any(word in (key.lower().split(".") if word == "sas" else plain) for word in SECRET_WORDS)
+    return said or plain.endswith(SECRET_END)
 
 
 def doubts(settings: SparkSpec, root: str) -> list[str]:
