@@ -20,6 +20,7 @@ from jig.spec import NOTEBOOK, RunSpec
 from jig.submit import Decided, Source, Submitted, Teller, Wanted, build, hidden_settings, submit
 from jig.values import Value
 from jig.views import environment as recorded
+from jig.views import spark as spark_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Facts(Value):
     base: str | None = None  # image
     base_id: str | None = None
     environment: dict[str, Any] = {}
+    spark: dict[str, Any] = {}
 
 
 class Made(Value):
@@ -82,10 +84,6 @@ def reproduce(found: Found, wanted: Wanted, teller: Teller, dry: bool = False) -
             made, now = again(asked, facts.environment), Facts(environment={})
         else:
             made, now, target = _build(project, config, target, asked, facts, teller)
-        rows = _rows(then, facts, now, config, target, made, unset, dry)
-        told = Reproduces(found.id, tuple(rows))
-        if dry:
-            return Made(None, told)
         # The project is the one that the run belongs to, also where its folder has another name by now.
         spec = RunSpec(
             str(then["project"]),
@@ -97,6 +95,10 @@ def reproduce(found: Found, wanted: Wanted, teller: Teller, dry: bool = False) -
             tuple((then.get("params") or {}).items()),
             spark,
         )
+        rows = _rows(then, facts, now, spec, made, unset, dry)
+        told = Reproduces(found.id, tuple(rows))
+        if dry:
+            return Made(None, told)
         code = snapshot.Snapshot(frozen.id, frozen.entries, then["snapshot"]["files"], then["snapshot"]["bytes"])
         decided = Decided(spec, made.environment, made.lock, secrets, code, told)
         source = Source(project.root, Origin(**then["origin"]), attachments)
@@ -209,6 +211,7 @@ def _then(found: Found, then: dict[str, Any]) -> Facts:
         base=then["container"]["base"] if then.get("container") else "none",
         base_id=base.get("id") or past.get("running", {}).get("image"),
         environment=record,
+        spark=spark_of(found),
     )
 
 
@@ -286,13 +289,13 @@ def _rows(
     then: dict[str, Any],
     facts: Facts,
     now: Facts,
-    config: RunConfig,
-    target: ComputeTarget,
+    spec: RunSpec,
     made: Again,
     unset: Sequence[str],
     dry: bool,
 ) -> list[sameness.Row]:
     row, same = sameness.row, sameness.SAME
+    config, target = spec.run_config, spec.target
     rows: list[sameness.Row] = [
         ("code", then["snapshot"]["id"][:12], then["snapshot"]["id"][:12], same),
         ("arguments", *(" ".join((then["script"], *then["arguments"])),) * 2, same),
@@ -302,6 +305,7 @@ def _rows(
         *sameness.variables_rows(
             dict(then.get("variables") or {}), _variables(config, target), unset, config.client_variables
         ),
+        *_spark_rows(then, spec, facts),
     ]
     rows += _environment_rows(then, facts, now, made, dry)
     if not dry:
@@ -315,6 +319,16 @@ def _rows(
     if lacks_secrets(made.environment):
         rows.append(("logins of indexes", "?", "-", "they are blotted out, and not in the frozen files"))
     return [*rows, ("data outside the project", "?", "?", "not checked: only the project is frozen")]
+
+
+def _spark_rows(then: dict[str, Any], spec: RunSpec, facts: Facts) -> list[sameness.Row]:
+    if spec.spark is None:
+        return []
+    from jig.compare.spark import again_rows
+    from jig.targets.spark import of
+
+    taken = {key for key, _ in spec.spark.client_settings}
+    return again_rows(then["spark"], of(spec)._asdict(), taken, facts.spark)
 
 
 def _variables(config: RunConfig, target: ComputeTarget) -> dict[str, str]:

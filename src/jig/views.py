@@ -10,6 +10,7 @@ from jig.compare.rows import View
 from jig.errors import MachineError, StoreError
 from jig.frozen import Frozen
 from jig.runner import env_record, events
+from jig.store.keys import clock_microseconds
 from jig.store.runs import fold
 
 TYPE_CHECKING = False
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
 def environment(found: Found) -> dict[str, Any]:
     """What the run's environment really had; empty where nobody wrote it down."""
     return env_record.read(os.path.join(found.folder.path, env_record.NAME))
+
+
+def spark(found: Found) -> dict[str, Any]:
+    """What the run's Spark wrote down first: which it is, and which Java; empty where there was none."""
+    from jig.runner.spark import RECORD
+    from jig.store.logged import parsed
+
+    try:
+        with open(os.path.join(found.folder.path, RECORD), "rb") as file:
+            return next((entry for entry in map(parsed, file) if entry and "spark" in entry), {})
+    except FileNotFoundError:
+        return {}
 
 
 def gather(store: Store, runs: Sequence[Found], warn: Callable[[str], None]) -> list[View]:
@@ -59,17 +72,25 @@ def _view(store: Store, found: Found, files: dict[str, Any], size: int) -> View:
     run = fold(past)
     plan = found.plan()
     first = {event["event"]: event for event in reversed(past)}
+    record = store.record(found.id)
+    within = bool(found.nested)  # of a run within a run the times are its own, and nobody waited for its start
     return View(
-        record=store.record(found.id),
+        record=record,
         plan=plan,
         environment=environment(found),
+        spark=spark(found),
         host=str(first.get("queued", {}).get("host", "")),
         image=str(first.get("running", {}).get("image", "")),
-        prepared_s=_between(first, "queued", "running"),
-        duration_s=run.duration_s,
+        prepared_s=None if within else _between(first, "queued", "running"),
+        duration_s=_seconds(record["duration"]) if within else run.duration_s,
         files=files,
         size=size,
     )
+
+
+def _seconds(duration: str | None) -> float | None:
+    took = clock_microseconds(duration) if duration else None
+    return None if took is None else took / 1e6
 
 
 def _between(first: dict[str, dict[str, Any]], start: str, end: str) -> float | None:

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from jig.runner import events
+from jig.runner.folder import Home
+from jig.store.queries import Store
 from tests.conftest import environ
 
 TRAIN = "import sys, jig\njig.log(accuracy={accuracy}, loss=[3, 2])\n"
@@ -155,3 +158,45 @@ def test_a_terminal_gets_colours_and_nothing_that_acts_on_it(two, cli, project):
     assert process.wait() == 0
     assert b"\x1b[1mdiff --git a/evil.txt b/evil.txt\x1b[0m" in seen
     assert b"\x1b[32m+\\x1b]0;owned\\x07\x1b[0m" in seen
+
+
+def test_a_run_within_a_run_has_its_own_times(project, cli):
+    project.write("train.py", "import jig\njig.log(whole=1)\n")
+    run_id = cli("submit", "-c", "local", "train.py").run_id
+    folder = Home(os.environ["JIG_HOME"]).run(run_id)
+    began = events.read(folder.events)[-1]["time"]
+    with open(folder.metrics, "a") as file:
+        file.write(f'{{"run": "1", "time": {began - 900.5}, "status": "RUNNING", "params": {{"depth": 2}}}}\n')
+        file.write(f'{{"run": "2", "time": {began - 900.5}, "status": "RUNNING"}}\n')
+        for number, took in ((1, 800.25), (2, 700.25)):
+            file.write(f'{{"run": "{number}", "time": {began - 900.5 + took}, "status": "FINISHED"}}\n')
+    Store().index.rebuild()
+    told = cli("history", "compare", f"{run_id}-1", f"{run_id}-2", "-o", "json").json()
+    assert [round(value, 2) for value in told["time"]["duration_s"]["values"]] == [800.25, 700.25]
+    assert told["time"]["before_start_s"]["values"] == [None, None]
+    assert told["parameters"]["depth"]["values"] == [2, None]
+
+
+def test_spark_settings(project, cli, monkeypatch):
+    """Nothing is started: there is no such Spark. The plans are there."""
+    project.write("aml_config/local.compute", "type: local\nsparkSubmitLocation: /nowhere/spark-submit\n")
+    project.runconfig(Framework="PySpark")
+    project.write("train.py", "")
+    monkeypatch.setenv("TOKEN", "psst")
+    runs = []
+    for memory in ("4g", "8g"):
+        said = f"configuration:\n  spark.executor.memory: {memory}\n  spark.x.token: {{fromClient: TOKEN}}\n"
+        project.write("aml_config/spark_dependencies.yml", said)
+        runs.append(cli("submit", "-c", "local", "train.py").run_id)
+    told = cli("history", "compare", *runs, "-o", "json").json()["configuration"]
+    assert told["setting spark.executor.memory"] == {"values": ["4g", "8g"], "same": False}
+    assert told["setting spark.x.token"] == {"values": ["(secret)", "(secret)"], "same": True}
+    assert "# configuration: setting spark.executor.memory: 4g -> 8g\n" in cli("history", "diff", *runs).out
+
+    project.write("aml_config/local.compute", "type: local\nsparkSubmitLocation: /elsewhere/spark-submit\n")
+    again = cli("experiment", "reproduce", "-r", runs[0], "--dry-run", "-o", "json")
+    assert again.code == 0, again.err
+    found = {row["what"]: (row["then"], row["now"], row["verdict"]) for row in again.json()["rows"]}
+    assert found["spark-submit"] == ("/nowhere/spark-submit", "/elsewhere/spark-submit", "different")
+    assert found["setting spark.x.token"] == ("(secret)", "(secret)", "its value is never written down")
+    assert "setting spark.executor.memory" not in found, "the file is the frozen one"

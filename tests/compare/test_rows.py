@@ -2,6 +2,7 @@
 
 from jig.compare import packages, sameness
 from jig.compare.rows import Row, View, compare
+from jig.compare.spark import again_rows
 
 PLAN = {
     "run_id": "p_1",
@@ -100,3 +101,46 @@ def test_kinds_of_gpu():
     assert sameness.gpu_row(("T4",), ()) == ("GPU", "T4", "none", "different")
     assert sameness.gpu_row((), ("T4",)) == ("GPU", "none", "T4", "different")
     assert sameness.gpu_row(None, ()) == ("GPU", "?", "none", "not known")
+
+
+SPARK = {
+    "submit": "spark-submit",
+    "words": ["--master", "local[*]", "{defaults}", "--repositories", "https://one/m", "--packages", "a:b:1"],
+    "master": "local[*]",
+    "mode": "client",
+    "settings": {"spark.executor.memory": "4g", "spark.sql.shuffle.partitions": "3"},
+    "hidden": ["spark.x.token"],
+    "file": "aml_config/spark_dependencies.yml",
+}
+
+
+def test_what_spark_is_told():
+    other = {**SPARK, "master": "yarn", "mode": "cluster", "words": ["--packages", "a:b:2"], "hidden": []}
+    other["settings"] = {"spark.executor.memory": "8g", "spark.sql.shuffle.partitions": "3"}
+    one, two = (view(spark=spark) for spark in (SPARK, other))
+    assert rows("configuration", one, two) == {
+        "spark master": ("local[*]", "yarn"),
+        "spark mode": ("client", "cluster"),
+        "spark packages": ("a:b:1", "a:b:2"),
+        "spark repositories": ("https://one/m", None),
+        "setting spark.executor.memory": ("4g", "8g"),
+        "setting spark.x.token": ("(secret)", None),
+    }
+    assert rows("configuration", one, view())["spark master"] == ("local[*]", None)
+    had, has = ({"spark": version, "java": 17, "argv": ["x"]} for version in ("4.0.1", "4.3.0"))
+    assert rows("environment", view()._replace(spark=had), view()._replace(spark=has)) == {"spark": ("4.0.1", "4.3.0")}
+
+
+def test_what_spark_is_told_again():
+    told = {"spark": "4.3.0", "java": 17}
+    unknown = ("spark", "4.3.0, Java 17", "?", "not checked: the run finds it, and Java, when it starts")
+    assert again_rows(None, None, (), {}) == []
+    assert again_rows(SPARK, SPARK, (), told) == [("spark settings", "9", "9", "same"), unknown]
+    secret = ("setting spark.x.token", "(secret)", "(secret)", "its value is never written down")
+    assert again_rows(SPARK, SPARK, ["spark.x.token"], told) == [secret, unknown]
+    now = {**SPARK, "hidden": [], "submit": "/opt/spark/bin/spark-submit"}
+    assert again_rows(SPARK, now, (), told) == [
+        ("spark-submit", "spark-submit", "/opt/spark/bin/spark-submit", "different"),
+        ("setting spark.x.token", "(secret)", "-", "the project's Spark file does not take it from this computer now"),
+        unknown,
+    ]

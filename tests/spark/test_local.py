@@ -117,7 +117,7 @@ def test_a_whole_run(sparks, spark_engine, jig_home, tmp_path, monkeypatch):
 WHICH = "import os; print('around:', os.environ.get('SPARK_ENV_LOADED'))"
 
 
-def test_both_frameworks_run_the_same_project(sparks, cli):
+def test_both_frameworks_run_the_same_project(sparks, spark_engine, cli):
     """As the seeds say: change Framework from PySpark to Python."""
     sparks.write("which.py", WHICH)
     said = cli("submit", "-c", "spark", "which.py")
@@ -127,6 +127,9 @@ def test_both_frameworks_run_the_same_project(sparks, cli):
     assert said.code == 0 and "around: None\n" in said.out
     again = cli("experiment", "reproduce", "-r", "last~1")
     assert again.code == 0 and "around: 1\n" in again.out
+    told = cli("history", "compare", "last~2", "last~1", "last", "-o", "json").json()
+    assert told["environment"]["spark"]["values"] == [spark_engine.version, None, spark_engine.version]
+    assert told["configuration"]["spark master"]["values"] == ["local[*]", None, "local[*]"]
 
 
 def test_how_it_ends(sparks, cli, jig_home):

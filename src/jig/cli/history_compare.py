@@ -96,7 +96,7 @@ def _header(found: Any) -> list[dict[str, Any]]:
     from jig.cli.here import store
     from jig.compare.rows import View, compare
     from jig.errors import StoreError
-    from jig.views import environment
+    from jig.views import environment, spark
 
     views, record = [], store()
     for one in found:
@@ -104,7 +104,7 @@ def _header(found: Any) -> list[dict[str, Any]]:
             known = record.record(one.id)
         except StoreError:  # a run that leaves none
             known = {}
-        views.append(View(known, one.plan(), environment(one)))
+        views.append(View(known, one.plan(), environment(one), spark(one)))
     sections = compare(views)
     return [
         {"section": name, "name": row.name, "values": list(row.values)}

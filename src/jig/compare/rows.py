@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jig.compare import packages
+from jig.compare import packages, spark
 from jig.values import Value
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ class View(Value):
     record: dict[str, Any]
     plan: dict[str, Any]
     environment: dict[str, Any]
+    spark: dict[str, Any] = {}  # what its Spark wrote down first
     host: str = ""
     image: str = ""
     prepared_s: float | None = None  # from submit to the script's start
@@ -85,7 +86,7 @@ def _rows(columns: Sequence[dict[str, Any]]) -> list[Row]:
 
 
 def _parameters(view: View) -> dict[str, Any]:
-    return dict(view.record.get("params") or view.plan.get("params") or {})
+    return dict(view.record.get("params") or {})
 
 
 def _arguments(plan: dict[str, Any]) -> dict[str, Any]:
@@ -126,6 +127,7 @@ def _free(name: str, taken: dict[str, Any]) -> str:
 def _environment(view: View) -> dict[str, Any]:
     asked, record = view.plan.get("environment") or {}, view.environment
     found = {"kind": asked.get("kind"), "python": record.get("python") or asked.get("python") or None}
+    found.update(spark.engine(view.spark))
     base = record.get("base") or {}
     container = view.plan.get("container") or {}
     if container:
@@ -170,6 +172,7 @@ def _configuration(view: View) -> dict[str, Any]:
         found[f"variable {name}"] = "(from the client)"
     gpu = plan.get("gpu") or {}
     found.update({f"gpu {name}": value for name, value in gpu.items() if name in ("want", "require", "shared")})
+    found.update(spark.settings(plan.get("spark")))
     ranks = plan.get("ranks") or {}
     found.update({name: ranks[name] or "gpus" for name in ("processes",) if name in ranks})
     found.update({f"exchange {name}": value for name, value in (ranks.get("compression") or {}).items()})
