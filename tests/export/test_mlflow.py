@@ -287,7 +287,7 @@ def test_two_exports_at_once_make_one_run(project, cli, database):
 
 
 def test_a_server_of_mlflow(project, cli, database, tmp_path):
-    """Over HTTP, with a name and a password that no other process can see."""
+    """Over HTTP, with a name and a password that are shown nowhere."""
     import socket
 
     run_id = submitted(
@@ -372,7 +372,7 @@ def test_an_mlflow_that_lacks_something_is_told_in_a_line(project, cli, tmp_path
     assert "MLflow at sqlite:///none.db says: cannot import name 'Pool' from 'sqlalchemy.pool'\n" in said.err
 
 
-def test_the_address_goes_by_the_pipe(project, cli, tmp_path):
+def test_the_address_goes_by_the_pipe(project, cli, tmp_path, monkeypatch):
     """It may hold a password: neither the words nor the variables of the other program have it."""
     submitted(project, cli, "print(1)")
     program = tmp_path / "python"
@@ -382,6 +382,12 @@ def test_the_address_goes_by_the_pipe(project, cli, tmp_path):
     program.chmod(0o755)
     said = cli("history", "export", "--to", "http://ada:s3cret@tracking:5000", "--python", str(program))
     assert said.code == 125 and "s3cret" not in said.err
-    assert said.err.startswith("error: the export to http://***@tracking:5000 broke off: it ended without a word\n")
+    warning, _, error = said.err.partition("\n")
+    assert warning.startswith("warning: the login in --to can be seen by every user of this computer")
+    assert error.startswith("error: the export to http://***@tracking:5000 broke off: it ended without a word\n")
     assert b"s3cret" not in (tmp_path / "seen").read_bytes()
+    assert json.loads((tmp_path / "first").read_text())["uri"] == "http://ada:s3cret@tracking:5000"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ada:s3cret@tracking:5000")
+    said = cli("history", "export", "--to", "mlflow", "--python", str(program))
+    assert said.err == error, "there is nothing to warn of"
     assert json.loads((tmp_path / "first").read_text())["uri"] == "http://ada:s3cret@tracking:5000"

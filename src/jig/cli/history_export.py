@@ -42,6 +42,8 @@ def _where_to(args: Args) -> str:
         to = os.environ.get("MLFLOW_TRACKING_URI", "")
         if not to:
             raise UsageError("--to mlflow means MLFLOW_TRACKING_URI, which is not set", "give the address itself")
+    elif to != CSV:
+        _tell_of_login(to)
     if to != CSV and ":" not in to and to != "databricks":
         raise UsageError(
             f"--to cannot be {to!r}: it is csv, or the tracking URI of an MLflow store",
@@ -52,6 +54,18 @@ def _where_to(args: Args) -> str:
     if to != CSV and only_csv:
         raise UsageError(f"--{only_csv[0]} is for --to csv")
     return to
+
+
+def _tell_of_login(uri: str) -> None:
+    """What stands on a command line is no secret."""
+    from jig.cli.terminal import warn
+    from jig.export.writer import shown
+
+    if shown(uri) != uri:
+        warn(
+            "the login in --to can be seen by every user of this computer while this command runs, and stays in your "
+            "shell's history; put the address into MLFLOW_TRACKING_URI, and say --to mlflow"
+        )
 
 
 def _chosen(args: Args, store: Store) -> list[dict[str, Any]]:
