@@ -49,6 +49,7 @@ def run(argv, record):
         return code if code >= 0 else 128 - code
     finally:
         signal.signal(signal.SIGTERM, before)
+        going.stdout.close()
 
 
 def _yarn(*words, **limit):

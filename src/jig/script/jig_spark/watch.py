@@ -72,13 +72,17 @@ def _watch(port, record, parent):
 
 
 def _ask(connect, port, path):
+    from http.client import HTTPException
+
     connection = connect("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/api/v1/applications" + path)
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise OSError(answer.status)
-        return json.loads(answer.read(LONGEST).decode())
+        with connection.getresponse() as answer:
+            if answer.status != 200:
+                raise OSError(answer.status)
+            return json.loads(answer.read(LONGEST).decode())
+    except HTTPException as error:  # what listens there may speak anything
+        raise OSError(str(error))
     finally:
         connection.close()
 
@@ -92,8 +96,8 @@ def _find(connect, first):
                 properties = dict(map(tuple, _ask(connect, port, "/%s/environment" % about["id"])["sparkProperties"]))
                 if properties.get("spark.jig.run") == own:
                     return port, about["id"], about["name"]
-        except ConnectionRefusedError:
-            return None
+        except (OSError, ValueError, KeyError, TypeError):  # nobody listens, or another program, or another's Spark
+            continue
     return None
 
 
