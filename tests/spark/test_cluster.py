@@ -45,6 +45,8 @@ found = spark.sparkContext.parallelize(range(2), 2).map(lambda n: n).collect()
 print("going", flush=True)
 steps = int(sys.argv[1])
 print(spark.sparkContext.parallelize(range(2 * steps), 2 * steps).map(lambda n: time.sleep(1) or 1).sum(), flush=True)
+if sys.argv[2:]:
+    raise KeyError(sys.argv[2])
 """
 
 
@@ -114,6 +116,16 @@ def test_a_worker_an_executor_and_the_master_die_and_the_run_goes_on(here, spark
     assert how["state"] == "Completed", (folder / "output.log").read_text()
     assert "10" in (folder / "output.log").read_text().splitlines()
     until(lambda: not spark_cluster.others(), 30, "the end of all that it started")
+
+
+def test_what_spark_recovered_from_is_not_the_reason(here, spark_cluster, spark_engine, cli, jig_home):
+    theirs(here, spark_cluster, spark_engine.python)
+    run_id, folder = begun(here, cli, jig_home, "4", "lable")
+    spark_cluster.kill_executor(0)
+    how = ended(cli, run_id)
+    said = (folder / "output.log").read_text()
+    assert "ExecutorLostFailure" in said or "Lost executor" in said, said
+    assert (how["state"], how["reason"]) == ("Failed", "exited"), said
 
 
 def test_killed_on_the_clusters_side(here, spark_cluster, spark_engine, cli, jig_home):

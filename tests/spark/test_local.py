@@ -140,6 +140,21 @@ def test_how_it_ends(sparks, cli, jig_home):
     assert said.code == 137 and "Status: Failed: the script was killed by SIGKILL" in said.out
 
 
+FULL = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.range(1).selectExpr("length(repeat('x', cast(2000000000 + id as int)))").collect()
+"""
+
+
+def test_a_heap_that_is_full(sparks, cli):
+    """A task takes Java with it: what the script says last is only that nobody answers any more."""
+    sparks.write("aml_config/spark_dependencies.yml", "configuration: {spark.driver.memory: 600m}\n")
+    sparks.write("full.py", FULL)
+    said = cli("submit", "-c", "spark", "full.py")
+    assert said.code == 52 and "Status: Failed: Java ran out of memory" in said.out, said.out
+
+
 def test_canceled_and_killed(sparks, cli, jig_home):
     """Java, the script and who watches are all gone, whoever ends them."""
     sparks.write("waits.py", "import os, time; print('pid', os.getpid(), flush=True); time.sleep(600)")
