@@ -104,7 +104,7 @@ def _load(path: str) -> ctypes.CDLL | None:
         loaded.onebit_encode.argtypes = (pointer, pointer, single, pointer, *run)
         loaded.onebit_average.argtypes = (pointer, pointer, whole, ctypes.c_int, single, pointer, single, *run)
         loaded.onebit_decode.argtypes = (pointer, pointer, pointer, whole, ctypes.c_int)
-        loaded.onebit_decode.restype = None
+        loaded.onebit_average.restype = loaded.onebit_decode.restype = None
     except (OSError, AttributeError):  # cut short, or for another kind of processor
         return None
     return loaded

@@ -43,8 +43,10 @@ static float mean(const float *folded, int quarter, float extreme, int64_t count
     return (float)(sum / (double)(count > 1 ? count : 1)) + 0.0f;
 }
 
-/* `x` with `length` elements and then zeros into words and two means; what is left over into `rest`, which may be `x`. */
-static void encode_block(const float *x, int block, int64_t length, float *rest, uint32_t *words, float *means)
+static int are_finite(const float *means) { return isfinite(means[0]) && isfinite(means[1]); }
+
+/* `x` with `length` elements and then zeros into words and two means. Says whether all of it was finite. */
+static int encode_block(const float *x, int block, int64_t length, uint32_t *words, float *means)
 {
     float above[LARGEST / 4], below[LARGEST / 4];
     uint32_t signs[4][LARGEST / LANES];
@@ -89,6 +91,13 @@ static void encode_block(const float *x, int block, int64_t length, float *rest,
     }
     means[0] = mean(above, quarter, larger_magnitude(most), length - negatives);
     means[1] = mean(below, quarter, larger_magnitude((int32_t)least), negatives);
+    return are_finite(means);
+}
+
+/* What is left over of `x` where its means were sent; `rest` may be `x`. */
+static void leave_over(const float *x, int block, const float *means, float *rest)
+{
+    const int32_t *bits = (const int32_t *)x;
     int32_t level[2];
     memcpy(level, means, sizeof level);
     const int32_t either = level[0] ^ level[1], first = level[0];
@@ -111,8 +120,6 @@ static void decode_block(const uint32_t *words, const float *means, int width, f
             bits[lane * width + w] = first ^ (((int32_t)(words[w] << (31 - lane)) >> 31) & either);
 }
 
-static int are_finite(const float *means) { return isfinite(means[0]) && isfinite(means[1]); }
-
 /* A run of elements and its residual; what is left over goes to `rest`. Says whether all of it was finite. */
 int onebit_encode(const float *values, const float *residual, float ratio, float *rest, uint32_t *words, float *means,
                   int64_t elements, int block)
@@ -123,21 +130,22 @@ int onebit_encode(const float *values, const float *residual, float ratio, float
         const int length = elements - at < block ? (int)(elements - at) : block;
         for (int i = 0; i < length; i++) x[i] = values[at + i] + residual[at + i] * ratio;
         if (length < block) memset(x + length, 0, sizeof(float) * (size_t)(block - length));
-        encode_block(x, block, length, length < block ? left : rest + at, words, means);
+        all_finite &= encode_block(x, block, length, words, means);
+        leave_over(x, block, means, length < block ? left : rest + at);
         if (length < block) memcpy(rest + at, left, sizeof(float) * (size_t)length);
-        all_finite &= are_finite(means);
         words += block / LANES;
         means += 2;
     }
     return all_finite;
 }
 
-/* The same run as `sources` ranks sent it, `stride` words apart: averaged, and encoded again with the owner's residual. */
-int onebit_average(const uint32_t *received, const float *received_means, int64_t stride, int sources, float share,
-                   float *residual, float ratio, uint32_t *words, float *means, int64_t elements, int block)
+/* The same run as `sources` ranks sent it, `stride` words apart: averaged, and encoded again with the owner's residual.
+
+   A block that is not finite leaves its residual as it was: it would be lost for all steps to come. */
+void onebit_average(const uint32_t *received, const float *received_means, int64_t stride, int sources, float share,
+                    float *residual, float ratio, uint32_t *words, float *means, int64_t elements, int block)
 {
     float x[LARGEST], one[LARGEST], left[LARGEST];
-    int all_finite = 1;
     for (int64_t at = 0; at < elements; at += block) {
         const int length = elements - at < block ? (int)(elements - at) : block;
         decode_block(received, received_means, block / LANES, x);
@@ -147,15 +155,17 @@ int onebit_average(const uint32_t *received, const float *received_means, int64_
         }
         for (int i = 0; i < length; i++) x[i] = x[i] * share + residual[at + i] * ratio;
         if (length < block) memset(x + length, 0, sizeof(float) * (size_t)(block - length));
-        encode_block(x, block, length, length < block ? left : residual + at, words, means);
-        if (length < block) memcpy(residual + at, left, sizeof(float) * (size_t)length);
-        all_finite &= are_finite(means);
+        if (!encode_block(x, block, length, words, means)) {
+            for (int i = 0; i < length; i++) residual[at + i] *= ratio;
+        } else {
+            leave_over(x, block, means, length < block ? left : residual + at);
+            if (length < block) memcpy(residual + at, left, sizeof(float) * (size_t)length);
+        }
         received += block / LANES;
         received_means += 2;
         words += block / LANES;
         means += 2;
     }
-    return all_finite;
 }
 
 /* The values of a run. */

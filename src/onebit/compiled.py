@@ -69,11 +69,10 @@ class Compiled(Vectorised):
         residual: torch.Tensor,
         ratio: torch.Tensor,
         wire: torch.Tensor,
-        flag: torch.Tensor,
     ) -> None:
         """The messages of all ranks for this one into the message that all of them get; `residual` is taken on."""
         if dtype != torch.float32:
-            return super().average(received, dtype, residual, ratio, wire, flag)
+            return super().average(received, dtype, residual, ratio, wire)
         by, message = float(ratio), self.messages[self.rank]
         sources, stride = received.shape
         for run in message.runs:

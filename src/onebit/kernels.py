@@ -50,7 +50,7 @@ def _mean(folded, extreme, count, DTYPE: tl.constexpr):
 
 @triton.jit
 def _encode(x0, x1, x2, x3, length, words, means, flag, WIDTH: tl.constexpr, DTYPE: tl.constexpr):
-    """A block's bits and means to where they belong; returns what is left over."""
+    """A block's bits and means to where they belong; returns what is left over, and whether it is not finite."""
     lane = tl.arange(0, 8 * WIDTH) // WIDTH
     s0, s1, s2, s3 = _sign(x0), _sign(x1), _sign(x2), _sign(x3)
     bits = ((s0 & 1) << lane) | ((s1 & 1) << (lane + 8)) | ((s2 & 1) << (lane + 16)) | ((s3 & 1) << (lane + 24))
@@ -64,10 +64,11 @@ def _encode(x0, x1, x2, x3, length, words, means, flag, WIDTH: tl.constexpr, DTY
     tl.store(means, up)
     tl.store(means + 1, down)
     # An infinity or a NaN minus itself is a NaN.
-    tl.store(flag, 1, mask=((up - up) + (down - down)) != 0.0)
+    spoiled = ((up - up) + (down - down)) != 0.0
+    tl.store(flag, 1, mask=spoiled)
     y0, y1 = x0 - tl.where(n0, down, up), x1 - tl.where(n1, down, up)
     y2, y3 = x2 - tl.where(n2, down, up), x3 - tl.where(n3, down, up)
-    return y0, y1, y2, y3
+    return y0, y1, y2, y3, spoiled
 
 
 @triton.jit
@@ -83,8 +84,12 @@ def encode_kernel(
     DTYPE: tl.constexpr,
     MASKED: tl.constexpr,
     ALIGNED: tl.constexpr,
+    OWNED: tl.constexpr,
 ):
-    """A block of values, with its residual, into a message; `table` has the places of each, and its length."""
+    """A block of values, with its residual, into a message; `table` has the places of each, and its length.
+
+    With `OWNED`, `rest` is `residual`, and a block that is not finite leaves it as it was, times `ratio`.
+    """
     row = tl.program_id(0)
     values = bucket + _place(table, row, 0, ALIGNED)
     kept_at = _place(table, row, 1, True)
@@ -97,7 +102,13 @@ def encode_kernel(
     x1 = _read(values, 1, length, WIDTH, MASKED) + _read(old, 1, length, WIDTH, MASKED) * by
     x2 = _read(values, 2, length, WIDTH, MASKED) + _read(old, 2, length, WIDTH, MASKED) * by
     x3 = _read(values, 3, length, WIDTH, MASKED) + _read(old, 3, length, WIDTH, MASKED) * by
-    y0, y1, y2, y3 = _encode(x0, x1, x2, x3, length, words, means, flag, WIDTH, DTYPE)
+    y0, y1, y2, y3, spoiled = _encode(x0, x1, x2, x3, length, words, means, flag, WIDTH, DTYPE)
+    if OWNED:  # noqa: SIM102 - known when it is compiled, and `spoiled` is not
+        if spoiled:  # read again, so that a block that is finite need not keep it in registers
+            y0 = _read(old, 0, length, WIDTH, MASKED) * by
+            y1 = _read(old, 1, length, WIDTH, MASKED) * by
+            y2 = _read(old, 2, length, WIDTH, MASKED) * by
+            y3 = _read(old, 3, length, WIDTH, MASKED) * by
     _write(new, y0, 0, length, WIDTH, MASKED)
     _write(new, y1, 1, length, WIDTH, MASKED)
     _write(new, y2, 2, length, WIDTH, MASKED)

@@ -37,6 +37,8 @@ class OnGpu:
         self._message = messages[rank]
         self._warps = max(1, min(4, self.width // 16))
         self._room: torch.Tensor | None = None
+        # Of the second half nobody asks whether it was finite: its blocks look after their residuals themselves.
+        self._unread = torch.zeros(1, dtype=torch.int32, device=device)
 
     def encode(
         self,
@@ -58,14 +60,13 @@ class OnGpu:
         residual: torch.Tensor,
         ratio: torch.Tensor,
         wire: torch.Tensor,
-        flag: torch.Tensor,
     ) -> None:
         """The messages of all ranks for this one into the message that all of them get; `residual` is taken on."""
         if self._room is None:
             self._room = torch.empty(self._message.rows * self.block, device=residual.device)
         average(received, self._room, self._message, self.world, self.width)
         for table in self._mine:
-            self._encode(table, self._room, dtype, residual, residual, ratio, wire, flag)
+            self._encode(table, self._room, dtype, residual, residual, ratio, wire, self._unread)
 
     def decode(self, gathered: torch.Tensor, bucket: torch.Tensor) -> None:
         """What all ranks averaged, into the bucket."""
@@ -103,6 +104,7 @@ class OnGpu:
             DTYPE=TYPES[dtype],
             MASKED=table.masked,
             ALIGNED=table.aligned,
+            OWNED=rest is residual,
             num_warps=self._warps,
             enable_fp_fusion=False,
         )

@@ -86,7 +86,7 @@ class Route:
         """What all ranks sent for this one, averaged, into `answer`."""
         message = self.messages[self.rank]
         if message.rows:
-            self.engine.average(self.received, self.dtype, owned, ratio, self.answer, self.flag)
+            self.engine.average(self.received, self.dtype, owned, ratio, self.answer)
         if message.plain_count:
             wide = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) else self.dtype
             # In the order of ranks, so that the sum does not depend on where in a bucket an element stands.

@@ -111,9 +111,11 @@ class Vectorised:
         residual: torch.Tensor,
         ratio: torch.Tensor,
         wire: torch.Tensor,
-        flag: torch.Tensor,
     ) -> None:
-        """The messages of all ranks for this one into the message that all of them get; `residual` is taken on."""
+        """The messages of all ranks for this one into the message that all of them get; `residual` is taken on.
+
+        A block that is not finite leaves its residual as it was, times `ratio`.
+        """
         by = float(ratio)
         message = self.messages[self.rank]
         out_words, out_means = self._parts(message, wire)
@@ -132,8 +134,20 @@ class Vectorised:
                 flat[at : at + count].add_(kept if by == 1 else kept * by)
                 flat[at + count : at + -(-count // self.block) * self.block].zero_()
             encode_rows(x, lengths, dtype, out_words[rows], out_means[rows], x, self._averaging)
+            finite = torch.isfinite(out_means[rows]).all(1)
+            if not finite.all():
+                self._put_back(x, finite.logical_not_(), window, residual, by)
             for at, _, _, owned_at, count in window.parts:
                 residual[owned_at : owned_at + count].copy_(flat[at : at + count])
+
+    def _put_back(
+        self, x: torch.Tensor, spoiled: torch.Tensor, window: Window, residual: torch.Tensor, by: float
+    ) -> None:
+        """What was kept, into rows that are not finite: what is left over there would be lost for all steps to come."""
+        old = self._room(self._averaging, "part", window, x.device)
+        for at, _, _, owned_at, count in window.parts:
+            torch.mul(residual[owned_at : owned_at + count], by, out=old[at : at + count])
+        x[spoiled] = old.view(x.shape)[spoiled]
 
     def decode(self, gathered: torch.Tensor, bucket: torch.Tensor) -> None:
         """What all ranks averaged, into the bucket."""

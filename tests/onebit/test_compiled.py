@@ -29,7 +29,7 @@ def afresh(tmp_path, monkeypatch):
     compiled.trusted.cache_clear()
 
 
-def both(counts, world, rank, block, dtype, seed, spread, ratio=1.0, spoiled=None):
+def both(counts, world, rank, block, dtype, seed, spread, ratio=1.0, spoiled=None, too_large=()):
     layout = Layout([Shape(count, count >= block) for count in counts], world, rank, block)
     bucket = [InBucket(index, sum(counts[:index])) for index in range(len(counts))]
     messages = layout.messages(bucket, torch.empty(0, dtype=dtype).element_size(), full=False)
@@ -42,6 +42,8 @@ def both(counts, world, rank, block, dtype, seed, spread, ratio=1.0, spoiled=Non
     inputs = [numbers(sum(counts)).to(dtype), numbers(layout.residual_at[-1]), numbers(layout.owned_at[-1])]
     if spoiled is not None:
         inputs[0][sum(counts) // 2] = spoiled
+    for at in too_large:
+        inputs[2][at] = 3e38
     settings = messages, rank, block, CPU, max(message.size for message in messages)
     made = compiled.trusted()
     return [
@@ -72,6 +74,18 @@ def test_what_is_not_finite_or_too_large_to_be_added_up_is_noticed(spoiled):
     assert ours["flag"].item() == theirs["flag"].item() == 1
     ours, theirs = both([5000, 300], 2, 1, 128, torch.float32, 1, 0)
     assert ours["flag"].item() == theirs["flag"].item() == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_a_block_whose_average_is_too_large_keeps_its_residual(dtype, ratio):
+    """The first block is whole, the last is not; those between them go on as ever."""
+    ours, theirs = both([1000], 1, 0, 128, dtype, 1, 0, ratio, too_large=(5, 990))
+    assert torch.isfinite(ours["owned"]).all() and same_bits({"owned": ours["owned"]}, {"owned": theirs["owned"]})
+    assert ours["owned"][5] == ours["owned"][990] == torch.tensor(3e38) * ratio
+    assert not torch.isfinite(ours["answer"].view(torch.float32)[4 + 32 : 4 + 32 + 16]).all()
+    plain, _ = both([1000], 1, 0, 128, dtype, 1, 0, ratio)
+    assert torch.equal(ours["owned"][128:896], plain["owned"][128:896])
 
 
 def test_zeros_of_both_signs_and_the_smallest_numbers():
