@@ -124,6 +124,15 @@ def test_a_cache_that_others_can_write_to_is_not_used(afresh):
     assert list(afresh.iterdir()) == []
 
 
+@pytest.mark.parametrize(("mode", "kept"), [(0o777, 0), (0o775, 0), (0o1777, 1)])
+def test_a_cache_below_a_folder_that_others_can_change_is_not_used(afresh, mode, kept):
+    """What only its owner may rename is safe in a folder that is sticky, as /tmp is."""
+    afresh.mkdir(parents=True)
+    afresh.parent.chmod(mode)
+    assert codec_of(CPU) == "compiled"
+    assert len(list(afresh.iterdir())) == kept
+
+
 @pytest.mark.parametrize("lack", ["no compiler", "a compiler that fails", "other bits", "a wish"])
 def test_without_it_torch_packs(afresh, tmp_path, monkeypatch, lack):
     if lack == "no compiler":

@@ -85,6 +85,32 @@ def test_refused(processes, devices, backend, detail, hint):
     assert said[0] == detail and hint in said[1] and "aml_config/x.runconfig" in said[1]
 
 
+OLD = """
+import jig_ranks.__main__ as launcher
+try:
+    print(launcher.find_torch({}))
+except launcher.Refused as refused:
+    print(refused.detail, refused.hint, sep="; ")
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("2.0.1+cu118", "torch 2.0.1+cu118 is too old to be launched so; install torch 2.1 or newer"),
+        ("2.1.0a0+git1", "2.1.0a0+git1"),
+        ("2.13.0", "2.13.0"),
+    ],
+)
+def test_how_old_a_torch_may_be(tmp_path, version, said):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").write_text(f"__version__ = {version!r}\n")
+    (tmp_path / "torch/distributed.py").write_text("def is_available():\n    return True\n")
+    env = {"PYTHONPATH": f"{tmp_path}:{SCRIPT}"}
+    done = subprocess.run([sys.executable, "-c", OLD], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == said + "\n"
+
+
 START = SCRIPT / "jig_ranks/start"
 
 

@@ -109,8 +109,8 @@ def find_torch(orders):
         raise Refused("torch cannot be imported: %s" % error, "try it:  %s -c 'import torch'" % sys.executable)
     if not torch.distributed.is_available():
         raise Refused("this build of torch %s cannot run distributed" % torch.__version__, "install another build")
-    if int(torch.__version__.split(".")[0]) < 2:
-        raise Refused("torch %s is too old to be launched so" % torch.__version__, "install torch 2.0 or newer")
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 1):
+        raise Refused("torch %s is too old to be launched so" % torch.__version__, "install torch 2.1 or newer")
     return str(torch.__version__)
 
 
