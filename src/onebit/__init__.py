@@ -6,8 +6,9 @@
 `encode` and `decode` are the codec for one tensor; see docs/distributed.md.
 """
 
-from onebit.attach import Attached, attach
+from onebit.attach import Attached, attach, attached
 from onebit.codec import BLOCK
 from onebit.single import Packed, decode, encode
+from onebit.unfit import Unfit
 
-__all__ = ["BLOCK", "Attached", "Packed", "attach", "decode", "encode"]
+__all__ = ["BLOCK", "Attached", "Packed", "Unfit", "attach", "attached", "decode", "encode"]

@@ -90,18 +90,17 @@ def _cache() -> str | None:
         folder = os.path.realpath(folder)  # what is checked is what is used, wherever a link leads tomorrow
         status = os.lstat(folder)
         private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
-        return folder if private and _stays(folder) else None
+        return folder if private and _stays(folder, os.getuid()) else None
     except OSError:
         return None
 
 
-def _stays(folder: str) -> bool:
+def _stays(folder: str, owner: int) -> bool:
     """Whether nobody else can put another folder in its place."""
-    assert sys.platform != "win32"
     while folder != (folder := os.path.dirname(folder)):
         status = os.lstat(folder)
         open_to_others = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
-        if open_to_others or status.st_uid not in (0, os.getuid()):
+        if open_to_others or status.st_uid not in (0, owner):
             return False
     return True
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import torch.distributed as dist
 from onebit.layout import InBucket, Layout
 from onebit.ledger import Ledger
 from onebit.route import Route
+from onebit.second import speaks_nccl
 
 # The newer name for the same; the older one warns where there are both.
 _all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
@@ -65,15 +67,17 @@ class Exchange:
         self.owned = torch.zeros(layout.owned_at[-1], device=device)
         self._index_of, self._group, self._second = index_of, group, second
         self.rank, self._world = dist.get_rank(group), layout.world
-        self._host = device.type != "cpu" and not _speaks_nccl(group, device)
+        self._host = device.type != "cpu" and not speaks_nccl(group, device)
         self._one = torch.ones(1, device=device)
         self._ratio, self._ask_scale, self._begun = self._one, scale, False
         self._routes: dict[tuple[tuple[InBucket, ...], bool], Route] = {}
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         stream: Any = torch.cuda.Stream
-        self._stream = stream(device) if device.type == "cuda" else None
-        self._thread = threading.Thread(target=self._work, name="onebit exchange", daemon=True)
-        self._thread.start()
+        stream = stream(device) if device.type == "cuda" else None
+        # The thread holds nothing of the exchange, so that this goes with its model, and the thread then ends.
+        given = self._jobs, weakref.WeakMethod(self._finish), stream
+        threading.Thread(target=_work, args=given, name="onebit exchange", daemon=True).start()
+        weakref.finalize(self, self._jobs.put, None).atexit = False
 
     def __call__(self, bucket: Any) -> torch.futures.Future[torch.Tensor]:
         """DDP's hook: the future of the averaged bucket."""
@@ -93,8 +97,10 @@ class Exchange:
         self._jobs.put(Job(buffer, parameters, route, half, received, kept, self._ratio, done))
         if bucket.is_last():
             self.step += 1
+            self.ledger.steps += 1
             self._begun = False
-        return done
+        # What DDP is given must hold an error in C++ too, where that of `set_exception` is a result like any other.
+        return done.then(_value)
 
     def _begin_step(self) -> None:
         self._begun, self._ratio = True, self._one
@@ -105,16 +111,6 @@ class Exchange:
             ratio = torch.as_tensor(scale, dtype=torch.float32, device=self.device) / self.scale
             self._ratio = ratio.reshape(1)
         self.scale = scale.clone() if isinstance(scale, torch.Tensor) else scale
-
-    def _work(self) -> None:
-        while True:
-            job = self._jobs.get()
-            try:
-                with torch.cuda.stream(self._stream) if self._stream else nullcontext():
-                    self._finish(job)
-                    job.done.set_result(job.bucket)
-            except Exception as error:  # whatever it is, the training loop must see it, not wait for ever
-                job.done.set_exception(error)
 
     def _finish(self, job: Job) -> None:
         route = job.route
@@ -177,11 +173,25 @@ class Exchange:
         return route
 
 
+def _work(jobs: queue.SimpleQueue[Job | None], finish: weakref.WeakMethod[Callable[[Job], None]], stream: Any) -> None:
+    """The thread of the second half: until the exchange is no more."""
+    while (job := jobs.get()) is not None:
+        _do(job, finish(), stream)
+        del job
+
+
+def _do(job: Job, finish: Any, stream: Any) -> None:
+    try:
+        with torch.cuda.stream(stream) if stream else nullcontext():
+            finish(job)
+            job.done.set_result(job.bucket)
+    except Exception as error:  # whatever it is, the training loop must see it, not wait for ever
+        job.done.set_exception(error)
+
+
+def _value(done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
+    return done.value()
+
+
 def _future(device: torch.device) -> torch.futures.Future[torch.Tensor]:
     return torch.futures.Future(devices=[device]) if device.type == "cuda" else torch.futures.Future()
-
-
-def _speaks_nccl(group: Any, device: torch.device) -> bool:
-    """Whether collectives of this group take the memory of a GPU as it is."""
-    served = dict(part.split(":") for part in dist.get_backend_config(group).split(",") if ":" in part)
-    return served.get(device.type) == "nccl"

@@ -1,34 +1,34 @@
-"""Gradients in half precision on the wire: DDP's own hook, with the same account of what it sent."""
+"""Gradients in half precision on the wire: DDP's own hooks, with the same account of what they sent."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook, fp16_compress_hook
 
 from onebit.ledger import Ledger
 
 
 class HalfExchange:
-    """The hook's state: only what it has cost."""
+    """The hook's state: at which step it is, and what it has cost."""
 
-    def __init__(self, device: torch.device, group: Any) -> None:
-        self.ledger = Ledger(device)
+    def __init__(self, device: torch.device, group: Any, warmup_steps: int) -> None:
+        self.ledger, self.warmup_steps = Ledger(device), warmup_steps
         self.step, self._group, self._world = 0, group, dist.get_world_size(group)
 
     def __call__(self, bucket: Any) -> torch.futures.Future[torch.Tensor]:
         """DDP's hook: the future of the averaged bucket."""
-        buffer = bucket.buffer()
-        self.ledger.bucket(buffer, True, self._world)
-        self.ledger.sent(2 * (self._world - 1) * buffer.numel() * 2 // self._world)
+        buffer, full = bucket.buffer(), self.step < self.warmup_steps
+        self.ledger.bucket(buffer, not full, self._world)
+        self.ledger.sent(2 * (self._world - 1) * buffer.numel() * (buffer.element_size() if full else 2) // self._world)
         self.step += bucket.is_last()
-        begin = time.perf_counter()
+        self.ledger.steps += bucket.is_last()
+        begin = self.ledger.moment()
 
         def arrived(future: torch.futures.Future[Any]) -> Any:
-            self.ledger.waited(time.perf_counter() - begin)
+            self.ledger.waited(begin)
             return future.value()
 
-        return fp16_compress_hook(self._group, bucket).then(arrived)
+        return (allreduce_hook if full else fp16_compress_hook)(self._group, bucket).then(arrived)

@@ -12,14 +12,17 @@ import torch
 
 
 class Ledger:
-    """Counted up by the hook and by the thread of the second half."""
+    """Counted up by the hook and by the thread of the second half.
+
+    On a GPU times are by its own clock: a collective or a kernel has only been asked for when the call for it returns.
+    """
 
     def __init__(self, device: torch.device) -> None:
-        self.full = 0
+        self.full = self.steps = 0
         self._sent = self._uncompressed = 0
-        self._waited_s = self._codec_s = 0.0
-        self._events: list[tuple[Any, Any]] = []
-        self._gpu, self._lock = device.type == "cuda", Lock()
+        self._seconds = {"exchange_s": 0.0, "codec_s": 0.0}
+        self._events: list[tuple[str, Any, Any]] = []
+        self._gpu, self._lock = device if device.type == "cuda" else None, Lock()
 
     def bucket(self, buffer: torch.Tensor, compressed: bool, world: int) -> None:
         """A bucket begins; an all-reduce of it as it is would have sent it less than twice."""
@@ -34,49 +37,54 @@ class Ledger:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Time in a collective."""
-        begin = time.perf_counter()
+        begin = self.moment()
         yield
-        self.waited(time.perf_counter() - begin)
-
-    def waited(self, seconds: float) -> None:
-        """A collective took so long."""
-        with self._lock:
-            self._waited_s += seconds
+        self.waited(begin)
 
     @contextmanager
     def codec(self) -> Iterator[None]:
-        """Time of packing and unpacking, by the GPU's own clock where it is done there."""
-        if self._gpu:
-            event: Any = torch.cuda.Event
-            events = event(enable_timing=True), event(enable_timing=True)
-            events[0].record()
-            yield
-            events[1].record()
-            with self._lock:
-                self._events.append(events)
-                if len(self._events) > 512:
-                    self._read(256)
-            return
-        begin = time.perf_counter()
+        """Time of packing and unpacking."""
+        begin = self.moment()
         yield
-        with self._lock:
-            self._codec_s += time.perf_counter() - begin
+        self._took("codec_s", begin)
 
-    def report(self, steps: int) -> dict[str, float]:
+    def moment(self) -> Any:
+        """Now, in what this thread has asked for."""
+        if self._gpu is None:
+            return time.perf_counter()
+        new: Any = torch.cuda.Event
+        event = new(enable_timing=True)
+        event.record(torch.cuda.current_stream(self._gpu))
+        return event
+
+    def waited(self, begin: Any) -> None:
+        """A collective has taken from that moment until now."""
+        self._took("exchange_s", begin)
+
+    def _took(self, name: str, begin: Any) -> None:
+        end = self.moment()
+        with self._lock:
+            if self._gpu is None:
+                self._seconds[name] += end - begin
+                return
+            self._events.append((name, begin, end))
+            if len(self._events) > 512:
+                self._read(256)
+
+    def report(self) -> dict[str, float]:
         """All of it, as numbers."""
         with self._lock:
             self._read(len(self._events))
             return {
-                "steps": steps,
+                "steps": self.steps,
                 "bytes_sent": self._sent,
                 "bytes_uncompressed": self._uncompressed,
-                "exchange_s": self._waited_s,
-                "codec_s": self._codec_s,
+                **self._seconds,
                 "buckets_in_full": self.full,
             }
 
     def _read(self, count: int) -> None:
-        for begin, end in self._events[:count]:
+        for name, begin, end in self._events[:count]:
             end.synchronize()
-            self._codec_s += begin.elapsed_time(end) / 1000
+            self._seconds[name] += begin.elapsed_time(end) / 1000
         del self._events[:count]

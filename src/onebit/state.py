@@ -7,12 +7,15 @@ from typing import Any
 import torch
 
 from onebit.exchange import Exchange
+from onebit.half import HalfExchange
 
 VERSION = 1
 
 
-def save(exchange: Exchange, names: list[str]) -> dict[str, Any]:
-    """What a resumed run needs."""
+def save(exchange: Exchange | HalfExchange, names: list[str]) -> dict[str, Any]:
+    """What a resumed run needs; of half precision that is where its warm-up is."""
+    if isinstance(exchange, HalfExchange):
+        return {"version": VERSION, "step": exchange.step}
     layout, kept = exchange.layout, exchange.residuals[exchange.step % 2]
     scale = exchange.scale
     residual, owned = {}, {}
@@ -33,8 +36,13 @@ def save(exchange: Exchange, names: list[str]) -> dict[str, Any]:
     }
 
 
-def load(exchange: Exchange, names: list[str], state: dict[str, Any]) -> None:
+def load(exchange: Exchange | HalfExchange, names: list[str], state: dict[str, Any]) -> None:
     """Take a saved state up."""
+    if isinstance(exchange, HalfExchange):
+        if state.get("version") != VERSION or "residual" in state:
+            raise ValueError("that state is of another exchange: it is not of one in half precision")
+        exchange.step = state["step"]
+        return
     layout = exchange.layout
     here = {"version": VERSION, "world": layout.world, "rank": exchange.rank, "block": layout.block}
     other = {key: state.get(key) for key in here}

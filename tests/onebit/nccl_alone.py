@@ -5,9 +5,10 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 import onebit
-from onebit.attach import _reduced, _second
+from onebit.attach import _reduced
 from onebit.exchange import Exchange
 from onebit.layout import Layout, Shape
+from onebit.second import second_group
 
 
 def main():
@@ -20,7 +21,8 @@ def main():
     shapes = [Shape(p.numel(), p.numel() >= 8192) for _, p in named]
     index_of = {id(p): number for number, (_, p) in enumerate(named)}
     group = model.process_group
-    exchange = Exchange(index_of, Layout(shapes, 1, 0, 2048), device, group, _second(group), 0, lambda: None)
+    layout, second = Layout(shapes, 1, 0, 2048), second_group(group, device)
+    exchange = Exchange(index_of, layout, device, group, second, 0, lambda: None)
     model.register_comm_hook(None, lambda _, bucket: exchange(bucket))
     first = {name: torch.zeros_like(p) for name, p in named}
     second = {name: torch.zeros_like(p) for name, p in named}
@@ -40,7 +42,7 @@ def main():
                 wanted = onebit.decode(back)
             assert torch.equal(p.grad, wanted), f"step {step}, {name}"
     torch.cuda.synchronize()
-    print("nccl, one rank: the same bits as the codec for 20 steps", exchange.ledger.report(exchange.step))
+    print("nccl, one rank: the same bits as the codec for 20 steps", exchange.ledger.report())
     dist.destroy_process_group()
 
 

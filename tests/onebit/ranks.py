@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
+import pickle
 import sys
+import threading
+import weakref
 from contextlib import nullcontext
 
 import torch
@@ -275,10 +279,157 @@ def other_types():
         training = Training(dtype=dtype)
         training.steps(0, 4)
         results[name] = same_everywhere(training.weights().float()), training.attached.report()
+    half = Training(kind="fp16", warmup_steps=2)
+    exact, bytes_sent = [], []
+    for step in range(3):
+        half.optimizer.zero_grad()
+        expected = mean_in_order(local_gradients(half.model, half, step))
+        half.backward(step)
+        exact.append(bool(torch.allclose(half.gradients(), expected, rtol=1e-5, atol=1e-7)))
+        bytes_sent.append(half.attached.report()["bytes_sent"])
+    results["fp16 warm"] = exact, [bytes_sent[0], bytes_sent[1] - bytes_sent[0], bytes_sent[2] - bytes_sent[1]]
+    state = half.attached.state_dict()
+    half = Training(kind="fp16", warmup_steps=2)
+    half.attached.load_state_dict(state)
+    results["fp16 goes on"] = half.attached._exchange.step, half.attached.state_dict() == state
     half = Training(kind="fp16")
     half.steps(0, 4)
     results["fp16"] = same_everywhere(half.weights()), half.attached.report()
     return results
+
+
+def frozen():
+    """Frozen after DDP was made, and set free again: DDP has it in its buckets all the time."""
+    model = network()
+    ddp = DistributedDataParallel(model, bucket_cap_mb=0.15, find_unused_parameters=True)
+    model[0].weight.requires_grad_(False)
+    training = Training.__new__(Training)
+    training.model, training.ddp, training.attached = model, ddp, onebit.attach(ddp, block=256)
+    training.optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    before = model[0].weight.clone()
+    training.steps(0, 3)
+    kept = torch.equal(before, model[0].weight)
+    model[0].weight.requires_grad_(True)
+    training.steps(3, 5)
+    moved = not torch.equal(before, model[0].weight)
+    return {
+        "kept": kept,
+        "moved": moved,
+        "same": same_everywhere(training.weights()),
+        "packed": "0.weight" in training.attached.state_dict()["residual"],
+    }
+
+
+def copied():
+    """A model is copied and pickled as it is without: what comes out has no hook, and can be attached to."""
+    training = Training()
+    training.steps(0, 2)
+    pickled = pickle.dumps(training.ddp)
+    found = []
+    for other in (pickle.loads(pickled), copy.deepcopy(training.ddp)):
+        again = Training.__new__(Training)
+        again.model, again.ddp = other.module, other
+        again.optimizer = torch.optim.SGD(other.parameters(), lr=0.05)
+        found.append([torch.equal(again.weights(), training.weights()), onebit.attached(other) is None])
+        again.attached = onebit.attach(other, block=256)
+        again.steps(2, 4)
+        found[-1] += [same_everywhere(again.weights()), again.attached.report()["steps"]]
+    return {"found": found, "onebit": b"onebit" in pickled, "attached": onebit.attached(training.ddp).report()["steps"]}
+
+
+def gone():
+    """A model that is no more leaves neither residuals nor a thread."""
+    training = Training()
+    training.steps(0, 2)
+    exchange, threads = weakref.ref(training.attached._exchange), exchange_threads()
+    ledger = training.attached.ledger
+    del training
+    gc.collect()
+    for thread in threads[-1:]:
+        thread.join(60)
+    return {
+        "exchange": exchange() is None,
+        "thread": threads[-1].is_alive(),
+        "steps": ledger.report()["steps"],
+    }
+
+
+def exchange_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "onebit exchange"]
+
+
+def errors():
+    """What goes wrong in the thread is told as it is."""
+    training = Training()
+
+    def fail(*_):
+        raise ArithmeticError("it went wrong")
+
+    training.attached._exchange._second_half = fail
+    try:
+        training.steps(0, 1)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    return said
+
+
+def groups():
+    """A model of some ranks: where all of them are in as many groups, and where they are not."""
+    rank, found = dist.get_rank(), {}
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        found["pair"] = of_group(pair)
+    back = dist.new_group([2, 1, 0], sort_ranks=False)
+    found["back"] = of_group(back)
+    dist.new_group([0, 2])
+    if rank < 2:
+        try:
+            found["uneven"] = of_group(pair)
+        except onebit.Unfit as unfit:
+            found["uneven"] = str(unfit)
+    return found
+
+
+def of_group(group):
+    """The first steps in a group are the same on all of its ranks, and not far from plain DDP's."""
+    ddp = DistributedDataParallel(network(), process_group=group)
+    plain = DistributedDataParallel(network(), process_group=group)
+    attached = onebit.attach(ddp, block=256, warmup_steps=1)
+    close = []
+    for step in range(3):
+        for model in (ddp, plain):
+            random = torch.Generator().manual_seed(1000 * step + dist.get_rank())
+            model.zero_grad()
+            model(torch.randn(32, 90, generator=random).to(DEVICE)).square().mean().backward()
+        ours, theirs = (torch.cat([p.grad.reshape(-1) for p in model.parameters()]) for model in (ddp, plain))
+        close.append(bool(torch.allclose(ours, theirs, rtol=1e-5, atol=1e-7)))
+    everyone = [torch.empty_like(ours) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(everyone, ours, group=group)
+    same = all(torch.equal(one, everyone[0]) for one in everyone)
+    return {"close": close, "same": same, "steps": attached.report()["steps"]}
+
+
+class Words(torch.nn.Module):
+    """A model whose gradients are sparse."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = torch.nn.Embedding(50, 8, sparse=True), torch.nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.out(self.words(x))
+
+
+def sparse():
+    model = DistributedDataParallel(Words().to(DEVICE))
+    said = []
+    for kind in ("onebit", "fp16", "none"):
+        try:
+            said.append(onebit.attach(model, kind=kind).kind)
+        except onebit.Unfit as unfit:
+            said.append(str(unfit))
+    model(torch.tensor([1, 2], device=DEVICE)).sum().backward()
+    return said
 
 
 def refused():

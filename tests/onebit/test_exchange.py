@@ -21,6 +21,12 @@ ONE_START = [
     "not_finite",
     "other_types",
     "refused",
+    "frozen",
+    "copied",
+    "sparse",
+    "errors",
+    "gone",
+    "groups",
 ]
 
 
@@ -99,8 +105,9 @@ def test_a_gradient_that_is_not_finite(three):
 
 def test_other_types_of_gradients(three):
     for rank in three:
-        assert all(same for same, _ in rank["other_types"].values())
-    reports = {name: report for name, (_, report) in three[0]["other_types"].items()}
+        names = ("bfloat16", "float16", "float64", "fp16")
+        assert all(rank["other_types"][name][0] for name in names)
+    reports = {name: three[0]["other_types"][name][1] for name in names}
     assert reports["bfloat16"]["buckets_in_full"] == 0
     # Nothing is gained by it, and nothing lost: float64 goes as it is.
     assert 0.8 < reports["float64"]["bytes_sent"] / reports["float64"]["bytes_uncompressed"] < 1.3
@@ -109,11 +116,50 @@ def test_other_types_of_gradients(three):
 
 def test_mistakes_are_explained(three):
     said = three[0]["refused"]
-    assert said["hook"].startswith("RuntimeError: this model has a communication hook already")
+    assert said["hook"].startswith("Unfit: this model has a communication hook already")
     assert said["no ddp"].startswith("TypeError: attach wants a model in DistributedDataParallel, not Sequential")
     assert said["kind"] == "ValueError: kind must be one of onebit, fp16, none, not 'twobit'"
     assert said["warm"] == "ValueError: warmup_steps must be 0 or more, not -1"
     assert "power of two" in said["block"]
+
+
+def test_the_warm_up_of_half_precision(three):
+    for rank in three:
+        exact, sent = rank["other_types"]["fp16 warm"]
+        assert exact == [True, True, False] and sent[0] == sent[1]
+        assert 0.49 < sent[2] / sent[1] < 0.51
+        assert rank["other_types"]["fp16 goes on"] == [3, True]
+
+
+def test_a_parameter_that_is_frozen_after_ddp_was_made(three):
+    assert all(rank["frozen"] == {"kept": True, "moved": True, "same": True, "packed": True} for rank in three)
+
+
+def test_a_model_is_copied_and_pickled_without_its_exchange(three):
+    for rank in three:
+        assert rank["copied"] == {"found": [[True, True, True, 2]] * 2, "onebit": False, "attached": 2}
+
+
+def test_sparse_gradients_are_refused_by_all(three):
+    said = "the gradients of words are sparse (sparse=True), which cannot be packed"
+    assert all(rank["sparse"] == [said, said, "none"] for rank in three)
+
+
+def test_an_error_of_the_second_half_is_told_as_it_is(three):
+    assert all("ArithmeticError: it went wrong" in rank["errors"] for rank in three)
+
+
+def test_a_model_that_is_no_more_leaves_nothing(three):
+    assert all(rank["gone"] == {"exchange": True, "thread": False, "steps": 2} for rank in three)
+
+
+def test_a_model_of_some_ranks(three):
+    """And of all in another order. With different numbers of groups torch would wait for ever, so all are told."""
+    fine = {"close": [True, False, False], "same": True, "steps": 3}
+    assert all(rank["groups"]["back"] == fine for rank in three)
+    for rank in three[:2]:
+        assert rank["groups"]["pair"] == fine
+        assert "are in different numbers of groups" in rank["groups"]["uneven"]
 
 
 @pytest.mark.parametrize("world", [2, 5])

@@ -96,7 +96,9 @@ def test_what_the_supervisor_hears(tmp_path):
         '{"processes": 2, "backend": "gloo", "torch": "2.0"}',
         '{"note": "2 processes share 1 GPU: they exchange by gloo"}',
         '{"again": 1, "of": 3, "failed": {"rank": 1, "signal": 9, "said": ["x"]}}',
+        '{"rank": 0, "exchange": {"kind": "onebit", "steps": 1, "bytes_sent": 2, "of_s": 1.25}}',
         '{"rank": 0, "exchange": {"kind": "onebit", "steps": 4, "bytes_sent": 10, "bytes_uncompressed": 300}}',
+        '{"rank": 0, "restart": 2, "exchange": {"kind": "onebit", "steps": 5, "bytes_sent": 7, "of_s": 0.5}}',
         '{"failed": {"rank": 0, "exit": 3, "said": ["a", "b"], "error": "ValueError: boom\\nmore"}}',
     )
     assert told == [
@@ -109,7 +111,7 @@ def test_what_the_supervisor_hears(tmp_path):
     ]
     detail = "rank 0 failed first, with exit code 3: ValueError: boom"
     assert one.failure() == {"rank": 0, "said": ["a", "b"], "detail": detail}
-    about = {"kind": "onebit", "steps": 4, "bytes_sent": 10, "bytes_uncompressed": 300}
+    about = {"kind": "onebit", "steps": 9, "bytes_sent": 17, "bytes_uncompressed": 300, "of_s": 0.5}
     assert one.exchange() == {"exchange": {"0": about}}
 
 

@@ -50,7 +50,7 @@ class Heard:
         self._place = os.path.join(folder, RECORD) if plan.get("ranks") else ""
         self._write = write
         self._offset = 0
-        self._exchange: "Dict[int, Dict[str, Any]]" = {}
+        self._exchange: "Dict[int, Dict[int, Dict[str, Any]]]" = {}  # by rank and attempt
         self._failed: "Dict[str, Any]" = {}
 
     def look(self) -> None:
@@ -81,7 +81,8 @@ class Heard:
         elif failed:
             self._failed = failed
         elif isinstance(said.get("exchange"), dict) and _is_rank(said.get("rank")):
-            self._exchange[said["rank"]] = said["exchange"]
+            attempt = said["restart"] if _is_rank(said.get("restart")) else 0
+            self._exchange.setdefault(said["rank"], {})[attempt] = said["exchange"]
         elif isinstance(said.get("note"), str):
             self._write("note", text=said["note"][:LONGEST_LINE])
         elif _is_count(said.get("processes")):
@@ -93,11 +94,16 @@ class Heard:
         return _about(self._failed)
 
     def exchange(self) -> "Dict[str, Any]":
-        """Of the run's last event: what the processes sent each other, and what compression made of it."""
+        """Of the run's last event: what the processes sent each other in all attempts, and how compressed."""
         ranks = {}
-        for rank, told in sorted(self._exchange.items()):
-            numbers = {key: told[key] for key in EXCHANGE if isinstance(told.get(key), (int, float))}
-            ranks[str(rank)] = dict(numbers, kind=str(told.get("kind"))[:20])
+        for rank, attempts in sorted(self._exchange.items()):
+            about: "Dict[str, Any]" = {}
+            for _, told in sorted(attempts.items()):
+                for key in EXCHANGE:
+                    if isinstance(told.get(key), (int, float)):
+                        about[key] = round(about.get(key, 0) + told[key], 3)
+                about["kind"] = str(told.get("kind"))[:20]
+            ranks[str(rank)] = about
         return {"exchange": ranks} if ranks else {}
 
 

@@ -1,6 +1,7 @@
 """The compressed exchange, attached to each DistributedDataParallel at its first step; and what it sent, written down.
 
-It waits for the first step so that a script's own `register_comm_hook`, which comes after the construction, wins.
+It waits for the first step so that a script's own `register_comm_hook`, which comes after the construction, wins; a
+script that asks for it before, by `onebit.attached(model)`, has it then.
 """
 
 import functools
@@ -14,7 +15,7 @@ EVERY_S = 10.0
 WAITING = "_jig_waits"
 KEYS = ("steps", "bytes_sent", "bytes_uncompressed", "exchange_s", "codec_s")
 
-_attached = []
+_ledgers = []
 _since = []
 _told = set()
 
@@ -26,7 +27,13 @@ def wrap(model):
     @functools.wraps(construct)
     def __init__(self, *given, **named):
         construct(self, *given, **named)
-        self.__dict__[WAITING] = self.register_forward_pre_hook(_attach)
+        if self._comm_hooks:
+            _tell(self, "DDP has a communication hook of its own for a model, for mixed precision, say: not compressed")
+            return
+        from onebit.attach import waiting
+
+        self.__dict__[WAITING] = self.register_forward_pre_hook(_at_first_step)
+        waiting[self] = _attach
 
     model.__init__ = __init__
     for name in ("register_comm_hook", "_register_builtin_comm_hook"):
@@ -39,43 +46,62 @@ def _first(register):
 
     @functools.wraps(register)
     def registered(self, *given, **named):
-        waits = self.__dict__.pop(WAITING, None)
-        if waits is not None:
-            waits.remove()
-            _tell("the script has a communication hook of its own for a model, which is left alone: not compressed")
+        if _waited(self):
+            said = "the script has a communication hook of its own for a model, which is left alone: not compressed"
+            _tell(self, said)
         return register(self, *given, **named)
 
     return registered
 
 
-def _attach(model, given):
-    """At the first step: what one rank evaluates alone is none, and all ranks attach together."""
+def _at_first_step(model, given):
+    """What one rank evaluates alone is no step, and all ranks attach together."""
     import torch
 
-    if not model.training or not torch.is_grad_enabled():
-        return
+    if model.training and torch.is_grad_enabled():
+        _attach(model)
+
+
+def _waited(model):
+    """Whether this model was still to be attached to; from now on it is not."""
+    from onebit.attach import waiting
+
+    waiting.pop(model, None)
     waits = model.__dict__.pop(WAITING, None)
-    if waits is None:
+    if waits is not None:
+        waits.remove()
+    return waits is not None
+
+
+def _attach(model):
+    if not _waited(model):
         return
-    waits.remove()
     import onebit
     from jig_ranks import scaler
 
     settings = json.loads(os.environ[COMPRESSION])
     if settings["kind"] != "onebit":
         settings.pop("block", None)
-    exchange = onebit.attach(model, scaler=scaler.Newest(), **settings)
-    if getattr(exchange, "codec", "") == "torch":
-        _tell("no C compiler or Triton is here to make onebit's codec, so PyTorch packs, several times slower")
-    if not _attached:
+    try:
+        exchange = onebit.attach(model, scaler=scaler.Newest(), **settings)
+    except onebit.Unfit as unfit:
+        _tell(model, "%s: not compressed" % unfit)
+        return
+    if exchange.codec == "torch":
+        _tell(model, "no C compiler or Triton is here to make onebit's codec, so PyTorch packs, several times slower")
+    if exchange.ledger is None:  # of one process alone
+        return
+    if not _ledgers:
         _since.append(time.monotonic())
         _keep_telling()
-    _attached.append(exchange)
+    _ledgers.append(exchange.ledger)
 
 
-def _tell(text):
-    """Say it once, by the first rank."""
-    if text not in _told and os.environ.get("RANK") == "0":
+def _tell(model, text):
+    """Say it once, by the first rank of those that have the model."""
+    import torch.distributed
+
+    if text not in _told and torch.distributed.get_rank(model.process_group) == 0:
         sys.stderr.write("jig: %s\n" % text)
     _told.add(text)
 
@@ -104,13 +130,14 @@ def _write():
     from jig_ranks.record import Record
 
     total = dict.fromkeys(KEYS, 0)
-    for exchange in _attached:
-        report = exchange.report()
+    for ledger in _ledgers:
+        report = ledger.report()
         for key in KEYS:
             total[key] += report.get(key, 0)
-    if not any(total.values()):  # of one process alone, say
+    if not any(total.values()):
         return
     total["kind"] = json.loads(os.environ[COMPRESSION])["kind"]
     total["of_s"] = time.monotonic() - _since[0]
     rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in total.items()}
-    Record(os.environ["JIG_RUN_DIR"]).write(rank=int(os.environ["RANK"]), exchange=rounded)
+    restart = int(os.environ.get("TORCHELASTIC_RESTART_COUNT") or 0)
+    Record(os.environ["JIG_RUN_DIR"]).write(rank=int(os.environ["RANK"]), restart=restart, exchange=rounded)
