@@ -103,7 +103,7 @@ def attach(
     exchange: Exchange | HalfExchange | None = None
     names: list[str] = []
     if kind != "none" and world > 1:
-        _refuse_sparse(model)
+        _check_fit(model)
         named = _reduced(model)
         names = [name for name, _ in named]
         devices = {parameter.device for _, parameter in named}
@@ -132,7 +132,9 @@ class Forgotten(list[Any]):
         return list, ()
 
 
-def _refuse_sparse(model: Any) -> None:
+def _check_fit(model: Any) -> None:
+    if any(hasattr(parameter, "_in_backward_optimizers") for parameter in model.module.parameters()):
+        raise Unfit("this model's optimizer runs within backward, for which DDP takes a communication hook of its own")
     for name, module in model.module.named_modules():
         if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
             raise Unfit(f"the gradients of {name or 'this model'} are sparse (sparse=True), which cannot be packed")

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 
 import torch
 import torch.distributed as dist
+from torch.distributed.optim import _apply_optimizer_in_backward
 from torch.nn.parallel import DistributedDataParallel
 
 import onebit
@@ -420,7 +421,7 @@ class Words(torch.nn.Module):
         return self.out(self.words(x))
 
 
-def sparse():
+def unfit():
     model = DistributedDataParallel(Words().to(DEVICE))
     said = []
     for kind in ("onebit", "fp16", "none"):
@@ -429,6 +430,12 @@ def sparse():
         except onebit.Unfit as unfit:
             said.append(str(unfit))
     model(torch.tensor([1, 2], device=DEVICE)).sum().backward()
+    inner = network()
+    _apply_optimizer_in_backward(torch.optim.SGD, inner.parameters(), {"lr": 0.1})
+    try:
+        onebit.attach(DistributedDataParallel(inner))
+    except onebit.Unfit as unfit:
+        said.append(str(unfit))
     return said
 
 
