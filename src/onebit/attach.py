@@ -120,7 +120,7 @@ def attach(
             second = second_group(group, device)
             exchange = Exchange(index_of, layout, device, group, second, warmup_steps, lambda: scale_of(scaler))
         model.register_comm_hook(exchange, lambda exchange, bucket: exchange(bucket))
-        model._comm_hooks = Forgotten(model._comm_hooks)
+        model._comm_hooks = Forgotten(getattr(model, "_comm_hooks", ()))
     _attached[model] = Attached(kind, exchange, names)
     return _attached[model]
 

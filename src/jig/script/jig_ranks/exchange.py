@@ -27,7 +27,7 @@ def wrap(model):
     @functools.wraps(construct)
     def __init__(self, *given, **named):
         construct(self, *given, **named)
-        if self._comm_hooks:
+        if getattr(self, "_comm_hooks", None):
             _tell(self, "DDP has a communication hook of its own for a model, for mixed precision, say: not compressed")
             return
         from onebit.attach import waiting
