@@ -29,17 +29,16 @@ def run(argv, record):
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        with going.stdout as lines:
-            for line in lines:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
-                found, page = APPLICATION.search(line), URL.search(line)
-                if found and not application:
-                    application.append(found.group(1).decode())
-                    record.write(application=application[0])
-                    kill_there()  # one that was handed in just when we were told to stop
-                if page:
-                    record.write(page=page.group(1).decode(errors="replace"))
+        for line in going.stdout:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+            found, page = APPLICATION.search(line), URL.search(line)
+            if found and not application:
+                application.append(found.group(1).decode())
+                record.write(application=application[0])
+                kill_there()  # one that was handed in just when we were told to stop
+            if page:
+                record.write(page=page.group(1).decode(errors="replace"))
         code = going.wait()
         if application:
             said = _yarn("logs", "-applicationId", application[0], limit_s=LOGS_S)
