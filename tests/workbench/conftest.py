@@ -4,11 +4,13 @@
 Whatever the browser complains about, and any request to another host, fails the test.
 """
 
+import asyncio
 import signal
 import subprocess
 import sys
 import time
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,12 @@ def ready(page) -> None:
         page.reload()
         page.wait_for_selector("#main")
     until(lambda: page.evaluate("window.socket?.connected === true"), what="the page's socket")
+
+
+def in_a_loop(coroutine):
+    """What it gives, in a loop of its own: the browser's driver has one in this thread."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def fill(field, text: str) -> None:

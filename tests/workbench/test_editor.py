@@ -1,5 +1,7 @@
 """The editor: checks as one types, the form beside the text, and files that change elsewhere."""
 
+import shutil
+
 from playwright.sync_api import expect
 
 from tests.conftest import until
@@ -178,3 +180,40 @@ def test_what_is_edited_is_saved_before_it_runs(server, browse, project, jig_hom
     assert place.read_text() == "print('old')\nprint('new')\n"
     (run,) = (jig_home / "runs").glob("proj_*")
     assert until(lambda: (run / "output.log").exists() and (run / "output.log").read_text() == "old\nnew\n")
+
+
+def test_a_page_that_stays_when_another_project_is_opened_writes_into_its_own(serve, browse, project, tmp_path):
+    mine = project.write("train.py", "one = 1\n")
+    other = tmp_path / "other"
+    shutil.copytree(project.path, other)
+    server = serve(project.path)
+    page = files(browse, server)
+    node(page, "train.py").click()
+    type_at_end(page, "mine = True")
+    expect(page.get_by_text("not saved")).to_be_visible()
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))  # "Leave the page?": no
+    second = browse(server)
+    second.get_by_label("Folder of the project").fill(str(other))
+    button(second, "Open").click()
+    expect(second.locator(".jig-project")).to_have_text("other")
+    expect(page.get_by_text("not saved")).to_be_visible()
+    until(lambda: asked or page.evaluate("0"), what="the question of the browser")
+    assert asked == ["beforeunload"]
+    button(page, "Run").click()
+    expect(page.get_by_role("alert")).to_contain_text(f"this page is of {project.path}, and another project is open")
+    button(page, "Close").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert mine.read_text() == "one = 1\n"
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+s")
+    expect(page.get_by_text("saved", exact=True)).to_be_visible()
+    assert mine.read_text() == "one = 1\nmine = True"
+    node(page, "local.runconfig").click()
+    expect(page.get_by_text("No faults were found.")).to_be_visible()
+    button(page, "Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(node(page, "local.runconfig")).to_have_count(0)
+    assert not (project.path / "aml_config/local.runconfig").exists()
+    assert (other / "aml_config/local.runconfig").exists()
+    assert (other / "train.py").read_text() == "one = 1\n"

@@ -1,12 +1,15 @@
 """The page Files: the tree, what may be opened, new, renamed, deleted; nothing outside of the project."""
 
 import os
+import shutil
 import stat
 
 from playwright.sync_api import expect
 
 from jig.workbench.files.listing import listing
+from jig.workbench.run_bar import scripts
 from tests.conftest import until
+from tests.workbench.conftest import ready
 from tests.workbench.test_projects import button
 
 
@@ -102,3 +105,36 @@ def test_a_listing_ends_somewhere(project, monkeypatch):
     for number in range(10):
         project.write(f"{number}.py", "")
     assert not listing(str(project.path)).is_whole
+
+
+def test_a_name_that_is_no_text_harms_nothing(server, browse, project):
+    odd = os.fsencode(project.path) + b"/caf\xe9"
+    os.mkdir(odd)
+    for place in (odd + b".py", odd + b"/inside.py", odd + b".ipynb"):
+        with open(place, "wb") as file:
+            file.write(b"print('hello')\n")
+    project.write("good.py", "print('good')\n")
+    assert scripts(str(project.path)) == ["good.py"]
+    page = files(browse, server)
+    expect(node(page, r"caf\udce9")).to_be_visible()
+    node(page, r"caf\udce9.py").click()
+    expect(page.get_by_role("alert")).to_contain_text(r"the name caf\udce9.py is not UTF-8")
+    button(page, "Delete").click()
+    expect(page.get_by_role("alert")).to_contain_text("give it another name on the command prompt")
+    assert os.path.exists(odd + b".py")
+    node(page, "good.py").click()
+    expect(page.locator(".cm-content")).to_contain_text("good")
+    for path in ("/", "/notebooks", "/targets", "/history"):
+        page.goto(server.root + path)
+        ready(page)
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_project_whose_folder_is_no_text_is_open_all_the_same(serve, browse, project, tmp_path):
+    odd = tmp_path / os.fsdecode(b"proj\xe9")
+    shutil.copytree(project.path, odd)
+    page = browse(serve(odd), "/files")
+    expect(node(page, "local.runconfig")).to_be_visible()
+    page.goto(page.url.replace("/files", "/"))
+    ready(page)
+    expect(page.get_by_role("button", name=r"Open the project proj\udce9")).to_be_visible()

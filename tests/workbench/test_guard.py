@@ -10,9 +10,9 @@ import pytest
 SOCKET = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
 
 
-def get(server, path="/", method="GET", **headers):
-    """Status, headers and text of an answer; `Host` is the right one unless given."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+def get(server, path="/", method="GET", at=None, **headers):
+    """Status, headers and text of an answer; `Host` is the right one unless given, as is where it is asked."""
+    connection = http.client.HTTPConnection(*(at or ("127.0.0.1", server.port)), timeout=20)
     connection.putrequest(method, path, skip_host=True)
     headers = {"Host": server.address, **{name.replace("_", "-"): value for name, value in headers.items()}}
     for name, value in headers.items():
@@ -30,7 +30,7 @@ def cookie_of(server) -> str:
     return headers["set-cookie"].split(";")[0]
 
 
-def handshake(server, **headers) -> int:
+def handshake(server, at=None, **headers) -> int:
     """The status that a socket is answered with: 101 when it is let in."""
     lines = {
         "Host": server.address,
@@ -40,7 +40,7 @@ def handshake(server, **headers) -> int:
         "Sec-WebSocket-Version": "13",
         **headers,
     }
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as wire:
+    with socket.create_connection(at or ("127.0.0.1", server.port), timeout=20) as wire:
         text = f"GET {SOCKET} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         wire.sendall(text.encode() + b"\r\n")
         return int(wire.recv(1024).split()[1])
@@ -65,6 +65,13 @@ def test_a_wrong_token_does_not_help(server, query):
 def test_a_wrong_cookie_does_not_help(server, value):
     name = cookie_of(server).split("=")[0]
     assert get(server, Cookie=f"{name}={value}".encode())[0] == 403
+
+
+@pytest.mark.parametrize("other", ['a={"x":1}', "a=b c", "theme[]=1", "pref=é", "a,b=1", "=", "alone", '"'])
+def test_cookies_of_other_programs_keep_nobody_out(server, other):
+    cookie = cookie_of(server)
+    for line in (f"{other}; {cookie}", f"{cookie};{other}", f"{cookie.split('=')[0]}=x; {other}; {cookie}"):
+        assert get(server, Cookie=line.encode())[0] == 200
 
 
 def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address(server):
@@ -119,6 +126,46 @@ def test_another_site_is_refused(server, origin):
     assert get(server, Cookie=cookie, Origin=origin)[0] == 403
     assert get(server, SOCKET.replace("websocket", "polling"), "POST", Cookie=cookie, Origin=origin)[0] == 403
     assert handshake(server, Cookie=cookie, Origin=origin) == 403
+
+
+@pytest.fixture
+def port():
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+@pytest.mark.parametrize("shown", ["https://gpu.example.org", "http://localhost:9000"])
+def test_a_proxy_or_a_tunnel_that_is_named_is_served_and_no_other(serve, project, port, shown):
+    server, at = serve(project.path, f"--port={port}", f"--origin={shown}"), ("127.0.0.1", port)
+    assert server.url == f"{shown}/?token={server.token}"
+    host = shown.partition("//")[2]
+    _, headers, _ = get(server, f"/?token={server.token}", at=at, Host=host)
+    cookie = headers["set-cookie"].split(";")[0]
+    assert headers["set-cookie"].endswith("; Secure") == shown.startswith("https:")
+    scheme = shown.partition(":")[0].replace("http", "ws")
+    assert f"{scheme}://{host}" in headers["content-security-policy"]
+    for passed_on in (host, f"127.0.0.1:{port}"):  # a proxy may say either
+        assert get(server, at=at, Host=passed_on, Cookie=cookie, Origin=shown)[0] == 200
+        assert handshake(server, at, Host=passed_on, Cookie=cookie, Origin=shown) == 101
+    other = shown.replace("https:", "http:") if shown.startswith("https:") else shown.replace("http:", "https:")
+    for origin in (other, shown + ".evil.example", shown + ":1", "http://evil.example", "http://", "null", ""):
+        assert get(server, at=at, Host=host, Cookie=cookie, Origin=origin)[0] == 403
+        assert handshake(server, at, Host=host, Cookie=cookie, Origin=origin) == 403
+    for name in ("evil.example", "evil." + host, "localhost:9001", ""):
+        assert get(server, at=at, Host=name, Cookie=cookie)[0] == 403
+
+
+def test_on_every_interface_the_address_of_each_is_served_and_no_name_that_points_here(serve, project, port):
+    server = serve(project.path, f"--port={port}", "--host=0.0.0.0", "--i-understand")
+    at, host = ("127.0.0.2", port), f"127.0.0.2:{port}"
+    cookie = get(server, f"/?token={server.token}", at=at, Host=host)[1]["set-cookie"].split(";")[0]
+    assert get(server, at=at, Host=host, Cookie=cookie, Origin=f"http://{host}")[0] == 200
+    assert handshake(server, at, Host=host, Cookie=cookie, Origin=f"http://{host}") == 101
+    for name in (f"evil.example:{port}", f"127.0.0.3:{port}", "127.0.0.2", f"127.0.0.2.nip.io:{port}", ""):
+        assert get(server, at=at, Host=name, Cookie=cookie)[0] == 403
+        assert handshake(server, at, Host=name, Cookie=cookie) == 403
+    for origin in (f"http://evil.example:{port}", f"https://{host}", "http://", "http://127.0.0.2", "null"):
+        assert get(server, at=at, Host=host, Cookie=cookie, Origin=origin)[0] == 403
 
 
 def test_a_socket_needs_the_cookie(server):

@@ -3,13 +3,17 @@
 import base64
 import io
 import json
+import signal
+import subprocess
 import sys
 
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from jig.errors import UsageError
+from jig.errors import JigError, UsageError
+from jig.project import Project
+from jig.workbench.jupyters import Jupyters
 from jig.workbench.notebook_file import Output, read
 from tests.conftest import alive, until
 from tests.workbench.conftest import ready
@@ -98,6 +102,35 @@ def test_jupyter_is_started_opened_and_stopped(serve, browse, project, chromium)
     until(lambda: not [one for one in alive("jupyter_server") if str(project.path) in one], what="its end")
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_jupyter_does_not_outlive_the_workbench(serve, browse, project, number):
+    """The terminal is closed, or the Workbench is killed; before that two tabs start the one server that there is."""
+    server = serve(project.path)
+    pages = [browse(server, "/notebooks") for _ in range(2)]
+    for page in pages:
+        page.get_by_role("button", name="Start", exact=True).click()
+    for page in pages:
+        expect(page.get_by_role("link", name="Open Jupyter")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("alert")).to_have_count(0)
+    going = [one for one in alive(str(project.path)) if "notebook start" in one or "ServerApp" in one]
+    assert len(going) == 2, going  # what looks after it, and Jupyter
+    for page in pages:
+        page.context.close()
+    assert server.end(number) == (-number if number == signal.SIGKILL else 0)
+    until(lambda: not [one for one in going if one in alive(str(project.path))], what="its end")
+
+
+def test_one_that_does_not_end_is_told(project, tmp_path, monkeypatch):
+    monkeypatch.setattr("jig.workbench.jupyters.END_S", 0.05)
+    there = Jupyters(str(tmp_path / "home"))
+    found = Project.find(str(project.path))
+    there._there[found.root] = process = subprocess.Popen(["sleep", "1000"])
+    with pytest.raises(JigError, match="Jupyter has not ended yet"):
+        there.stop(found)
+    there.close()
+    assert process.poll() is not None
+
+
 def test_why_it_does_not_start_is_told(serve, browse, project, jig_home):
     settings = jig_home.parent / ".jupyter"
     settings.mkdir()
@@ -117,6 +150,15 @@ def test_what_is_no_notebook(tmp_path, text):
     (tmp_path / "a.ipynb").write_text(text)
     with pytest.raises(UsageError):
         read(str(tmp_path / "a.ipynb"))
+
+
+def test_a_picture_that_is_mostly_nothing_is_read_all_the_same(tmp_path):
+    """In one pass: with a look back at each of these spaces it would take days."""
+    hostile = {"output_type": "display_data", "data": {"image/png": "A" + " " * 4_000_000 + "!"}}
+    broken = {"output_type": "display_data", "data": {"image/png": ["iVBO\n", " Rw0K = =\n"]}}
+    (tmp_path / "a.ipynb").write_text(notebook(hostile, broken))
+    (_, cell), _ = read(str(tmp_path / "a.ipynb"))
+    assert cell.outputs == (Output("hidden", "image/png"), Output("picture", "data:image/png;base64,iVBORw0K=="))
 
 
 def test_an_old_notebook(tmp_path):

@@ -1,14 +1,18 @@
 """The command prompt: a real shell, which outlives the page and not the server."""
 
+import asyncio
 import os
+import signal
 import sys
 import venv
 
 import pytest
 from playwright.sync_api import expect
 
+from jig.workbench.prompt_path import Prompt
+from jig.workbench.terminals import Terminals
 from tests.conftest import call, until
-from tests.workbench.conftest import ready
+from tests.workbench.conftest import in_a_loop, ready
 from tests.workbench.test_guard import get
 
 
@@ -81,6 +85,26 @@ def test_a_flood_is_stopped_by_ctrl_c(serve, browse, project):
     page.keyboard.press("Control+c")
     type_line(page, "clear; echo over-$((40 + 2))")
     expect(screen(page)).to_contain_text("over-42")
+
+
+def test_room_is_made_without_waiting_for_what_does_not_listen(monkeypatch, tmp_path):
+    monkeypatch.setattr("jig.workbench.terminals.MOST", 1)
+    deaf = Prompt(("/bin/sh", "-c", "trap '' HUP; echo deaf; exec sleep 1000"), str(tmp_path), dict(os.environ))
+    there = Terminals()
+
+    async def fill() -> bool:
+        first = there.get("tab", "root", lambda: deaf)
+        while "deaf" not in first.text:
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr("jig.workbench.terminals.LEAVE_S", 30.0)
+        there.get("another tab", "root", lambda: deaf)
+        was_there = is_alive(first._process.pid)
+        os.killpg(first._process.pid, signal.SIGKILL)
+        monkeypatch.setattr("jig.workbench.terminals.LEAVE_S", 0.1)
+        there.close()
+        return was_there
+
+    assert in_a_loop(fill())
 
 
 def test_what_pip_installs_there_the_runs_of_local_find(serve, browse, project, tmp_path, jig_home):

@@ -1,10 +1,14 @@
 """The run bar: a script runs from it, its plan is shown, mistakes are told as on the command line."""
 
+import threading
+
 import pytest
 from playwright.sync_api import expect
 
+from jig.workbench import run_bar
 from jig.workbench.run_bar import scripts
-from tests.workbench.conftest import ready
+from jig.workbench.session import Session
+from tests.workbench.conftest import in_a_loop, ready
 
 
 def button(page, name):
@@ -45,6 +49,20 @@ def test_scripts_of_the_project_are_offered(page, project):
     assert [one.get_attribute("value") for one in offered.all()] == ["train.py", "lib/more.py"]
 
 
+def test_the_folder_is_walked_beside_the_pages(project, monkeypatch):
+    """A disk that does not answer holds up the page that asks, and not the server."""
+    threads = []
+    monkeypatch.setattr(run_bar, "scripts", lambda root: threads.append(threading.current_thread()) or [])
+    monkeypatch.setattr(run_bar, "RunBar", lambda *given: None)
+
+    async def build() -> threading.Thread:
+        await run_bar.build(Session(str(project.path)))
+        return threading.current_thread()
+
+    assert threads != [in_a_loop(build())]
+    assert len(threads) == 1
+
+
 def test_the_plan_is_what_a_dry_run_prints_and_nothing_is_started(page, cli):
     bar(page).get_by_label("Arguments").fill("7")
     button(page, "Plan").click()
@@ -54,6 +72,7 @@ def test_the_plan_is_what_a_dry_run_prints_and_nothing_is_started(page, cli):
     assert dialog.locator(".jig-pre").inner_text().split() == said.split()
     assert cli("history", "list", "-o", "json").json() == []
     dialog.get_by_role("button", name="Run").click()
+    expect(page.get_by_text("was submitted")).to_be_visible()
     expect(page.locator(".jig-jobs .jig-state").first).to_contain_text("Completed")
 
 

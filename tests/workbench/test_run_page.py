@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from jig.runner.folder import Home, default_home
 from jig.workbench.curve_data import Curve
-from tests.conftest import call
+from tests.conftest import call, until
 from tests.workbench.conftest import ready
 from tests.workbench.test_guard import cookie_of, get
 
@@ -300,3 +300,29 @@ def test_an_output_is_promoted(page, project, run):
     dialog.get_by_role("button", name="Promote").click()
     expect(dialog).to_contain_text(f"assets/notes.link: version 1, outputs/deep/notes.txt of {run}")
     assert (project.path / "assets/notes.link").exists()
+
+
+def test_names_that_are_no_text_are_shown_read_and_had(project, serve, browse):
+    project.write("train.py", (
+        "import os\nos.makedirs('outputs', exist_ok=True)\n"
+        "open(b'outputs/caf\\xe9.txt', 'w').write('what was found')\n"
+        f"open(b'outputs/caf\\xe9.png', 'wb').write(bytes.fromhex({png()!r}))\n"
+    ))  # fmt: skip
+    with open(os.fsencode(project.path) + b"/caf\xe9.py", "w") as file:
+        file.write("frozen = True\n")
+    said = call("submit", "-c", "local", "train.py")
+    assert said.code == 0, said.out
+    server = serve(project.path)
+    page = browse(server, f"/runs/{said.run_id}?tab=outputs")
+    picture = page.locator("img.jig-shown")
+    until(lambda: picture.evaluate("it => it.naturalWidth") == 2, what="the picture")
+    page.get_by_role("button", name=r"Show outputs/caf\udce9.txt").click()
+    expect(page.get_by_text("what was found")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_label(r"Download outputs/caf\udce9.txt").click()
+    assert download.value.path().read_text() == "what was found"
+    tab(page, "Images")
+    expect(page.get_by_role("button", name=r"Show outputs/caf\udce9.png large")).to_be_visible()
+    tab(page, "Code")
+    page.get_by_role("button", name=r"Show caf\udce9.py").click()
+    expect(page.get_by_text("frozen = True")).to_be_visible()

@@ -7,6 +7,9 @@ import socket
 import stat
 import sys
 
+import pytest
+
+from jig.cli.workbench import origin
 from tests.conftest import call
 from tests.workbench.test_guard import cookie_of, get
 
@@ -65,6 +68,21 @@ def test_a_port_is_a_number(cli):
     for port in ("0", "65536", "http", "-1", "٣"):
         said = cli("workbench", "--no-browser", f"--port={port}")
         assert (said.code, said.err.splitlines()[0]) == (2, f"error: --port cannot be {port!r}")
+
+
+@pytest.mark.parametrize(
+    "written", ["gpu.example.org", "ftp://a", "https://a/x", "https://u@a", "https://a:x", "https://a b", ""]
+)
+def test_what_a_proxy_shows_is_the_start_of_an_address(cli, written):
+    said = cli("workbench", "--no-browser", f"--origin={written}")
+    assert (said.code, said.err.splitlines()[0]) == (2, f"error: --origin cannot be {written!r}")
+    assert "hint: write it as https://gpu.example.org" in said.err
+
+
+def test_an_address_is_compared_as_a_browser_writes_it():
+    assert origin("HTTPS://GPU.Example.org:443/") == "https://gpu.example.org"
+    assert origin("http://[::1]:9000") == "http://[::1]:9000"
+    assert origin("https://a:80") == "https://a:80"
 
 
 def test_a_folder_that_is_no_project(cli, tmp_path):

@@ -25,10 +25,10 @@ def cancel(found: Found) -> None:
     if found.run().final:
         return
     if not end(found.folder, found.machine, None):
-        raise StoreError(f"the run {found.id} has not ended", f"look at it:  jig status {found.id}")
+        raise StoreError(say("cancel.going", run=found.id), say("cancel.going.hint", run=found.id))
     run = found.run()
     if run.survivors:
-        raise StoreError(f"processes of {found.id} would not end: {', '.join(map(str, run.survivors))}")
+        raise StoreError(say("cancel.left", run=found.id, processes=", ".join(map(str, run.survivors))))
 
 
 def ask(session: Session, run_id: str) -> None:

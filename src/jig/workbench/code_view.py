@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-from jig.cli.terminal import human_bytes
+from jig.cli.terminal import human_bytes, printable
 from jig.errors import JigError
 from jig.frozen import Frozen
 from jig.store.queries import Found
@@ -31,9 +31,9 @@ async def code(session: Session, found: Found) -> None:
     async def read(entry: list[Any]) -> None:
         beside.clear()
         with beside:
-            ui.label(entry[1]).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
+            ui.label(printable(entry[1])).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
             if entry[0] != "f":
-                ui.label(say("code.link", target=entry[2])).classes("jig-soft")
+                ui.label(say("code.link", target=printable(entry[2]))).classes("jig-soft")
                 return
             try:
                 data = await session.work(lambda: frozen.read(entry[4])[: PREVIEW_BYTES + 1])
@@ -63,8 +63,8 @@ async def code(session: Session, found: Found) -> None:
 def _row(entry: list[Any], read: Any) -> None:
     with ui.element("li").classes("jig-item"), ui.element("button").classes("jig-item-main") as main:
         main.props('type="button"').on("click", lambda: read(entry))
-        main.props["aria-label"] = say("code.show", name=entry[1])
-        ui.label(entry[1]).classes("jig-wrap")
+        main.props["aria-label"] = say("code.show", name=printable(entry[1]))
+        ui.label(printable(entry[1])).classes("jig-wrap")
         ui.label(human_bytes(entry[3]) if entry[0] == "f" else "→").classes("jig-path")
 
 

@@ -22,8 +22,9 @@ FEW = 120  # points that are drawn as points too
 REST = 10  # a look that takes long is repeated after as many times its length
 MOST = 60  # charts
 STEPS = "value => +value.toPrecision(6)"
-SECONDS = """value => value >= 7200 ? +(value / 3600).toFixed(2) + ' h'
-  : value >= 300 ? +(value / 60).toFixed(1) + ' min' : +value.toFixed(1) + ' s'"""
+SECONDS = f"""value => value >= 7200 ? +(value / 3600).toFixed(2) + ' {say("curves.hours")}'
+  : value >= 300 ? +(value / 60).toFixed(1) + ' {say("curves.minutes")}'
+  : +value.toFixed(1) + ' {say("curves.seconds")}'"""
 # Charts with the same axis are zoomed together, and show values at the same place. A chart is there a moment later.
 TOGETHER = """(async () => {
   const {echarts} = await import("nicegui-echart");

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import AsyncIterator, Callable, Sequence
 from importlib import import_module
 
 from nicegui import App, app, ui
 
 from jig import __version__
+from jig.cli.terminal import printable
 from jig.workbench import keys
 from jig.workbench.words import say
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from jig.workbench.pages import Page
     from jig.workbench.session import Session
 
-# Parts that have a place in every page of an open project: modules with `build(session)`, loaded when first shown.
+# Parts of every page of an open project: modules with `build(session)`, plain or async, loaded when first shown.
 # The run bar stands in the header, the jobs in the drawer on the right.
 PARTS: dict[str, str] = {"run_bar": "jig.workbench.run_bar", "jobs": "jig.workbench.jobs"}
 ICON = (
@@ -36,10 +38,11 @@ def dress(framework: App) -> None:
     ui.add_head_html(HEAD.format(v=__version__), shared=True)
 
 
-@contextlib.contextmanager
-def around(session: Session, page: Page, listed: Sequence[Page]) -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def around(session: Session, page: Page, listed: Sequence[Page]) -> AsyncIterator[None]:
     """Draw the frame of a page; what is built inside the `with` stands in its main part."""
     title, project = say(f"page.{page.name}"), session.project
+    session.live.listen(lambda change: _follow(change, page, listed))  # before anything is waited for
     ui.page_title(
         say("app.title.page", page=title, project=project.name) if project else say("app.title.bare", page=title)
     )
@@ -49,7 +52,7 @@ def around(session: Session, page: Page, listed: Sequence[Page]) -> Iterator[Non
         menu = _button("menu", say("frame.menu"))
         _where(session)
         with ui.element("div").classes("jig-run-bar").props(f'role="region" aria-label="{say("frame.run_bar")}"'):
-            _part("run_bar", session)
+            await _part("run_bar", session)
         jobs = _button("view_sidebar", say("frame.jobs.toggle")) if _has("jobs", session) else None
         sheet.add(_dark(session), "d", say("frame.dark"))
         help_button = _button("keyboard", say("frame.help"), sheet.open)
@@ -61,11 +64,10 @@ def around(session: Session, page: Page, listed: Sequence[Page]) -> Iterator[Non
     if jobs is not None:
         with ui.right_drawer(value=False, bordered=True).classes("jig-jobs").props("width=420 breakpoint=700") as side:
             side.props(f'aria-label="{say("frame.jobs")}"')
-            _part("jobs", session)
+            await _part("jobs", session)
         ui.context.client.jig_jobs = side  # type: ignore[attr-defined]
         jobs.on_click(side.toggle)
         sheet.add(jobs, "j", say("frame.jobs.toggle"))
-    session.live.listen(lambda change: _follow(change, page, listed))
     with ui.element("div").classes("jig-main").props('id="main" tabindex="-1"'):
         ui.label(title).classes("jig-unseen").props('role="heading" aria-level="1"')
         yield
@@ -89,7 +91,7 @@ def _where(session: Session) -> None:
         ui.html(ICON, sanitize=False).classes("jig-logo").props('aria-hidden="true"')
         name = ui.label(project.name if project else say("frame.no_project")).classes("jig-project")
         if project:
-            name.tooltip(project.root)
+            name.tooltip(printable(project.root))
 
 
 def _links(session: Session, page: Page, listed: Sequence[Page], sheet: keys.Sheet) -> None:
@@ -138,9 +140,11 @@ def _has(part: str, session: Session) -> bool:
     return part in PARTS and session.project is not None
 
 
-def _part(part: str, session: Session) -> None:
+async def _part(part: str, session: Session) -> None:
     if _has(part, session):
-        import_module(PARTS[part]).build(session)
+        built = import_module(PARTS[part]).build(session)
+        if inspect.isawaitable(built):
+            await built
 
 
 def _follow(change: Change, page: Page, listed: Sequence[Page]) -> None:

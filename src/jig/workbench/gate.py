@@ -5,6 +5,16 @@ from __future__ import annotations
 import os
 
 from jig.errors import UsageError
+from jig.workbench.words import say
+
+
+def is_text(name: str) -> bool:
+    """Whether a name of a file is one that a browser can be told: on a disk any bytes are."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def within(root: str, path: str) -> str:
@@ -14,8 +24,8 @@ def within(root: str, path: str) -> str:
     """
     top = os.path.realpath(root)
     if "\0" in path:
-        raise UsageError("a name with a zero byte in it is no file")
+        raise UsageError(say("gate.zero"))
     place = os.path.realpath(os.path.join(top, path))
     if place != top and not place.startswith(os.path.join(top, "")):
-        raise UsageError(f"{path!r} is outside of {top}", "only files of the project and of its runs are shown")
+        raise UsageError(say("gate.outside", path=repr(path), top=top), say("gate.outside.hint"))
     return place

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -38,13 +37,28 @@ HEADERS = (
 class Guard:
     """Lets through to `app` only what comes from a page of this server, opened by who has the token."""
 
-    def __init__(self, app: App, addresses: Iterable[str], token: str, key: str, cookie: str) -> None:
-        """`addresses` are values of `Host`; `key` is what the cookie of this name holds."""
+    def __init__(
+        self,
+        app: App,
+        addresses: Iterable[str],
+        token: str,
+        key: str,
+        cookie: str,
+        shown: str = "",
+        anywhere: bool = False,
+    ) -> None:
+        """`addresses` are values of `Host`; `key` is what the cookie of this name holds.
+
+        `shown` is the origin under which a proxy, or the other end of a tunnel, has it. `anywhere`: the address at
+        which a connection has arrived is one, too, because every interface is listened on.
+        """
         self.app = app
-        self._addresses = frozenset(address.lower() for address in addresses)
+        self._origins = {f"http://{address.lower()}" for address in addresses} | ({shown} if shown else set())
+        self._addresses = {origin.partition("://")[2] for origin in self._origins}
+        self._shown, self._anywhere = shown, anywhere
         self._token, self._key, self._cookie = token.encode(), key.encode(), cookie
         # Older browsers do not count sockets to `self`; the policy has no way to write an IPv6 address.
-        sockets = " ".join(f"ws://{address}" for address in sorted(self._addresses) if not address.startswith("["))
+        sockets = " ".join(sorted(f"ws{origin.removeprefix('http')}" for origin in self._origins if "[" not in origin))
         self._headers = ((b"content-security-policy", CONTENT.format(sockets=sockets).encode()), *HEADERS)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -52,7 +66,7 @@ class Guard:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
         headers = _single(scope["headers"])
-        refusal = self._stranger(headers)
+        refusal = self._stranger(headers, scope.get("server") if self._anywhere else None)
         if scope["type"] == "websocket":
             if refusal or not self._is_known(headers):
                 return await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": ""})
@@ -69,26 +83,28 @@ class Guard:
             return await _page(send, 403, say("guard.wrong" if offered else "guard.missing"))
         return await self.app(scope, receive, send)
 
-    def _stranger(self, headers: dict[str, str] | None) -> str:
-        """Why the request cannot come from a page of ours; empty when it can."""
-        if headers is None or headers.get("host", "").lower() not in self._addresses:
+    def _stranger(self, headers: dict[str, str] | None, arrived: tuple[str, int] | None) -> str:
+        """Why the request cannot come from a page of ours; empty when it can. A number is nobody's name: it may be."""
+        addresses, origins = self._addresses, self._origins
+        if arrived is not None:
+            here = written(arrived[0]) + (f":{arrived[1]}" if arrived[1] != 80 else "")
+            addresses, origins = addresses | {here}, origins | {f"http://{here}"}
+        if headers is None or headers.get("host", "").lower() not in addresses:
             return say("guard.host")
         origin = headers.get("origin")
-        if origin is not None and origin.lower().removeprefix("http://") not in self._addresses:
-            return say("guard.origin")
-        return ""
+        return say("guard.origin") if origin is not None and origin.lower() not in origins else ""
 
     def _is_known(self, headers: dict[str, str] | None) -> bool:
-        try:
-            cookies = SimpleCookie((headers or {}).get("cookie", ""))
-        except CookieError:
-            return False
-        found = cookies.get(self._cookie)
-        return found is not None and hmac.compare_digest(found.value.encode(), self._key)
+        # Cookies know no ports: those of other programs on this computer come too, however they are written.
+        parts = (part.partition("=") for part in (headers or {}).get("cookie", "").split(";"))
+        ours = [value.strip() for name, _, value in parts if name.strip() == self._cookie]
+        return any(hmac.compare_digest(value.encode(), self._key) for value in ours)
 
     async def _let_in(self, send: Send, place: str, headers: dict[str, str] | None) -> None:
         """Give the cookie, and go on to the same address without the token."""
         cookie = f"{self._cookie}={self._key.decode()}; Path=/; HttpOnly; SameSite=Strict"
+        if self._shown.startswith("https:") and self._shown.endswith(f"//{(headers or {}).get('host', '').lower()}"):
+            cookie += "; Secure"
         more = [(b"set-cookie", cookie.encode())]
         if (headers or {}).get("sec-fetch-site") in ("cross-site", "same-site"):
             # A strict cookie is not sent along a redirect that began on another page: so this page begins anew.
@@ -106,6 +122,11 @@ class Guard:
             await send(message)
 
         return sending
+
+
+def written(host: str) -> str:
+    """The host as an address has it."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str] | None:

@@ -7,6 +7,7 @@ import re
 
 from nicegui import ui
 
+from jig.cli.terminal import printable
 from jig.store import runs
 from jig.store.queries import Found
 from jig.workbench import run_files
@@ -53,12 +54,12 @@ class Images:
             ui.element("li"),
             ui.element("button").classes("jig-image").on("click", lambda: self._large(name)) as button,
         ):
-            button.props('type="button"').props["aria-label"] = say("images.large", name=name)
+            button.props('type="button"').props["aria-label"] = say("images.large", name=printable(name))
             _picture(self._found, name).props('loading="lazy"')
-            ui.label(name.removeprefix(LOGGED).removeprefix(PROMOTED)).classes("jig-path")
+            ui.label(printable(name.removeprefix(LOGGED).removeprefix(PROMOTED))).classes("jig-path")
 
     def _large(self, name: str) -> None:
-        with dialog(name, wide=True) as shown:
+        with dialog(printable(name), wide=True) as shown:
             _picture(self._found, name).classes("jig-shown")
             with ui.element("div").classes("jig-line jig-end"):
                 ui.button(say("actions.close"), on_click=shown.close).props("flat no-caps autofocus")
@@ -72,5 +73,5 @@ def _in_order(name: str) -> list[tuple[int, str]]:
 def _picture(found: Found, name: str) -> ui.element:
     picture = ui.element("img")
     picture.props["src"] = address(found.id, name) + "?picture=true"
-    picture.props["alt"] = name
+    picture.props["alt"] = printable(name)
     return picture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from jig.errors import JigError
 from jig.notebook import known
 from jig.project import Project
 from jig.runner.folder import make_private
+from jig.system import end_with
 from jig.workbench.session import Session
+from jig.workbench.words import say
 
 assert sys.platform != "win32"
 
@@ -45,22 +48,33 @@ class Jupyters:
         """The server of a project, whoever has started it."""
         return known.going(project, self._home)
 
-    def start(self, project: Project, config: str) -> None:
-        """Start one and wait until it is there; JigError has what the command said."""
+    async def start(self, project: Project, config: str) -> None:
+        """Start one, unless another page has, and wait until it is there; JigError has what the command said.
+
+        The kernel ends it with the thread that started it: so that is the server's own, and no worker that may go.
+        """
+        process = self._there.get(project.root)
+        if process is None or process.poll() is not None:
+            process = self._there[project.root] = self._begin(project, config)
+        await asyncio.to_thread(self._wait, project, process)
+
+    def _begin(self, project: Project, config: str) -> subprocess.Popen[bytes]:
         make_private(known.folder_of(project, self._home))
         words = [sys.executable, "-m", "jig", "notebook", "start", "--no-browser", "--project", project.root]
         log = os.open(self._log(project), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 words + (["-c", config] if config else []),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # the address, with its token
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=end_with(os.getpid()),
             )
         finally:
             os.close(log)
-        self._there[project.root] = process
+
+    def _wait(self, project: Project, process: subprocess.Popen[bytes]) -> None:
         end = time.monotonic() + START_S
         while self.going(project) is None:
             if process.poll() is not None or time.monotonic() > end:
@@ -68,11 +82,17 @@ class Jupyters:
             time.sleep(LOOK_S)
 
     def stop(self, project: Project) -> None:
-        """End it, and its kernels."""
-        known.stop(project, self._home)
-        process = self._there.pop(project.root, None)
-        if process is not None:
-            process.wait(END_S)
+        """End it, and its kernels; JigError when it does not."""
+        has_ended = known.stop(project, self._home) or self.going(project) is None
+        process = self._there.get(project.root)
+        try:
+            if process is not None:
+                process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            has_ended = False
+        if not has_ended:
+            raise JigError(say("notebooks.lasting"), say("notebooks.lasting.hint"))
+        self._there.pop(project.root, None)
 
     def said(self, project: Project) -> str:
         """What one that was started here, and its kernels, have said last."""
@@ -112,7 +132,7 @@ def _failure(said: str) -> JigError:
     """The command's error, out of what it said."""
     before, mark, rest = said.rpartition("error: ")
     message, _, hint = (rest if mark else before).partition("\n\nhint: ")
-    return JigError(message.strip() or "Jupyter did not start", hint.strip())
+    return JigError(message.strip() or say("notebooks.failed"), hint.strip())
 
 
 _THERE: WeakKeyDictionary[Session, Jupyters] = WeakKeyDictionary()

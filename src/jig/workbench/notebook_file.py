@@ -8,6 +8,7 @@ import re
 from jig.errors import UsageError
 from jig.values import Value
 from jig.workbench.ansi import ESCAPE
+from jig.workbench.words import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 32 << 20
 MOST_CELLS, MOST_TEXT, MOST_OUTPUTS = 500, 20_000, 50
 PICTURES = ("image/png", "image/jpeg", "image/gif")
-BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 class Output(Value):
@@ -41,15 +42,15 @@ def read(path: str) -> tuple[list[Cell], int]:
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"the notebook cannot be read: {error.strerror}") from error
+        raise UsageError(say("notebooks.unread", why=error.strerror)) from error
     if len(data) > MOST_BYTES:
-        raise UsageError(f"the notebook has more than {MOST_BYTES >> 20} MB", "Jupyter opens it all the same")
+        raise UsageError(say("notebooks.large", most=MOST_BYTES >> 20), say("notebooks.large.hint"))
     try:
         found = json.loads(data)
         cells = found["cells"] if "cells" in found else found["worksheets"][0]["cells"]
         return [_cell(cell) for cell in cells[:MOST_CELLS]], len(cells)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise UsageError("this file is no notebook", "it is to be JSON, as Jupyter writes it") from error
+        raise UsageError(say("notebooks.wrong"), say("notebooks.wrong.hint")) from error
 
 
 def _cell(cell: dict[str, Any]) -> Cell:
@@ -74,8 +75,9 @@ def _output(output: dict[str, Any]) -> Output:
     for kind in PICTURES:
         picture = data.get(kind, "")
         picture = "".join(picture) if isinstance(picture, list) else picture
-        if isinstance(picture, str) and BASE64.fullmatch(picture):
-            return Output("picture", f"data:{kind};base64,{''.join(picture.split())}")
+        written = "".join(_plain(picture).split())
+        if BASE64.fullmatch(written):
+            return Output("picture", f"data:{kind};base64,{written}")
     if "text/plain" in data:
         return Output("text", _text(data["text/plain"]))
     return Output("hidden", ", ".join(sorted(map(str, data))))

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from jig.assets.link import check_name
 from jig.cli.history_marks import promoted
-from jig.cli.terminal import human_bytes
+from jig.cli.terminal import human_bytes, printable
 from jig.errors import JigError, UsageError
 from jig.store import runs
 from jig.store.queries import Found, Store
@@ -60,18 +60,19 @@ class Outputs:
             await self._show(next(filter(run_files.is_picture, names), names[0]))
 
     def _row(self, name: str) -> None:
+        shown = printable(name)
         with ui.element("li").classes("jig-item"):
             with ui.element("button").classes("jig-item-main").on("click", lambda: self._show(name)) as main:
-                main.props('type="button"').props["aria-label"] = say("outputs.show", name=name)
-                ui.label(name).classes("jig-wrap")
+                main.props('type="button"').props["aria-label"] = say("outputs.show", name=shown)
+                ui.label(shown).classes("jig-wrap")
                 ui.label(self._size(name)).classes("jig-path")
             if name.startswith(PROMOTED):
                 keep = ui.button(icon="bookmark_add", on_click=lambda: self._promote(name)).props("flat round dense")
-                keep.classes("jig-tool").props["aria-label"] = say("outputs.promote", name=name)
+                keep.classes("jig-tool").props["aria-label"] = say("outputs.promote", name=shown)
                 keep.tooltip(say("outputs.promote.help"))
             get = ui.link(target=address(self._found.id, name)).classes("jig-get")
-            get.props["aria-label"] = say("outputs.download", name=name)
-            get.props["download"] = os.path.basename(name)
+            get.props["aria-label"] = say("outputs.download", name=shown)
+            get.props["download"] = os.path.basename(shown)
             with get:
                 ui.icon("download").props('aria-hidden="true"')
 
@@ -84,11 +85,11 @@ class Outputs:
     async def _show(self, name: str) -> None:
         self._preview.clear()
         with self._preview:
-            ui.label(name).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
+            ui.label(printable(name)).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
             if run_files.is_picture(name):
                 picture = ui.element("img").classes("jig-shown")
                 picture.props["src"] = address(self._found.id, name) + "?picture=true"
-                picture.props["alt"] = name
+                picture.props["alt"] = printable(name)
                 return
             try:
                 text = await self._session.work(lambda: read_text(run_files.place(self._found, name)))
@@ -110,7 +111,7 @@ class Outputs:
                 )
                 said.set_text("\n".join([*warnings, promoted(new)]))
 
-        with dialog(say("outputs.promote", name=name)) as shown:
+        with dialog(say("outputs.promote", name=printable(name))) as shown:
             ui.label(say("outputs.promote.text")).classes("jig-soft")
             field = ui.input(say("outputs.promote.name")).props("outlined dense autofocus spellcheck=false")
             field.classes("jig-full").on("keydown.enter", go)
@@ -132,7 +133,7 @@ def read_text(path: str) -> str:
         with open(path, "rb") as file:
             data = file.read(PREVIEW_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"{os.path.basename(path)} cannot be read: {error.strerror}") from error
+        raise UsageError(say("outputs.unread", name=os.path.basename(path), why=error.strerror)) from error
     if b"\0" in data[:8192]:
         raise UsageError(say("outputs.binary"), say("outputs.binary.hint"))
     more = "\n…" if len(data) > PREVIEW_BYTES else ""

@@ -9,6 +9,7 @@ import secrets
 from jig.errors import JigError
 from jig.runner.folder import make_private
 from jig.values import Value
+from jig.workbench.words import say
 
 NAME = "workbench.json"
 
@@ -76,4 +77,4 @@ def write(home: str, kept: Kept) -> None:
             json.dump({**kept._asdict(), "views": [view._asdict() for view in kept.views]}, file, indent=1)
         os.replace(aside, place)
     except OSError as error:
-        raise JigError(f"{place} could not be written: {error.strerror}", "make room, or set JIG_HOME") from error
+        raise JigError(say("kept.unwritten", file=place, why=error.strerror), say("kept.unwritten.hint")) from error

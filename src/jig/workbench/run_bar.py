@@ -12,6 +12,7 @@ from jig import submit as pipeline
 from jig.errors import JigError, UsageError
 from jig.workbench import frame, trouble
 from jig.workbench.dialogs import dialog
+from jig.workbench.gate import is_text
 from jig.workbench.session import Session
 from jig.workbench.words import say
 
@@ -23,9 +24,17 @@ MOST_FOLDERS = 2000
 Saver = Callable[[], Awaitable[None]]
 
 
-def build(session: Session) -> None:
+async def build(session: Session) -> None:
     """The bar."""
-    RunBar(session)
+    project = session.here()
+
+    def look() -> tuple[list[str], list[str]]:
+        try:
+            return list(project.run_config_names()), scripts(project.root)
+        except JigError:  # the folder is away: the page says so, and Run does
+            return [], []
+
+    RunBar(session, project.root, *await session.work(look))
 
 
 def save_first(saver: Saver) -> None:
@@ -40,26 +49,25 @@ def scripts(root: str) -> list[str]:
     """What could be run, those at the top first; of a very large folder, what is found soon."""
     found: list[str] = []
     for count, (folder, folders, names) in enumerate(os.walk(root)):
-        folders[:] = sorted(name for name in folders if name not in NEVER and not name.startswith("."))
+        folders[:] = sorted(one for one in folders if one not in NEVER and not one.startswith(".") and is_text(one))
         below = os.path.relpath(folder, root)
-        found += [os.path.normpath(os.path.join(below, name)) for name in sorted(names) if name.endswith(SCRIPTS)]
+        found += [os.path.normpath(os.path.join(below, name)) for name in sorted(names) if _is_script(name)]
         if len(found) >= MOST_SCRIPTS or count >= MOST_FOLDERS:
             break
     return sorted(found[:MOST_SCRIPTS], key=lambda path: (path.count(os.sep), path))
 
 
+def _is_script(name: str) -> bool:
+    return name.endswith(SCRIPTS) and is_text(name)
+
+
 class RunBar:
     """The fields, which keep what was typed from page to page, and the two buttons."""
 
-    def __init__(self, session: Session) -> None:
-        """Stands where it is made."""
-        self._session = session
-        project = session.here()
-        try:
-            names, known = list(project.run_config_names()), scripts(project.root)
-        except JigError:  # the folder is away: the page says so, and Run does
-            names, known = [], []
-        typed = session.typed.get(project.root) or (
+    def __init__(self, session: Session, root: str, names: list[str], known: list[str]) -> None:
+        """Stands where it is made; with the run configurations and the scripts that it offers."""
+        self._session, self._root = session, root
+        typed = session.typed.get(root) or (
             "local" if "local" in names else names[0] if names else None,
             "train.py" if "train.py" in known else known[0] if known else "",
             "",
@@ -83,19 +91,18 @@ class RunBar:
     def _wanted(self) -> pipeline.Wanted:
         if not self._config.value:
             self._session.here().run_config_names()  # why there is none to choose, if there is a reason
-            raise UsageError("no run configuration is chosen", "choose one in the run bar")
+            raise UsageError(say("bar.config.none"), say("bar.config.none.hint"))
         script = (self._script.value or "").strip()
         try:
             arguments = tuple(shlex.split(self._arguments.value or ""))
         except ValueError as error:
-            raise UsageError(
-                f"the arguments cannot be read: {error}", "a quote that is opened must be closed"
-            ) from error
-        root = self._session.here().root
-        self._session.typed[root] = (self._config.value, script, self._arguments.value or "")
-        return pipeline.Wanted(root, str(self._config.value), script or None, arguments, followed=False)
+            raise UsageError(say("bar.arguments.wrong", why=error), say("bar.arguments.wrong.hint")) from error
+        self._session.typed[self._root] = (self._config.value, script, self._arguments.value or "")
+        return pipeline.Wanted(self._root, str(self._config.value), script or None, arguments, followed=False)
 
     async def _saved(self) -> None:
+        if self._session.here().root != self._root:  # the page stayed, because something in it is not saved
+            raise UsageError(say("bar.elsewhere", project=self._root), say("bar.elsewhere.hint"))
         for saver in getattr(ui.context.client, "jig_savers", ()):
             await saver()
 
@@ -124,6 +131,12 @@ class RunBar:
         def look(wanted: pipeline.Wanted) -> str:
             return render(*pipeline.dry_run(wanted, pipeline.Teller(warnings.append)))
 
+        async def run() -> None:
+            shown.close()
+            assert self._button.parent_slot is not None
+            with self._button.parent_slot:  # what is said of it stands in the bar: the dialog is gone by then
+                await self._run()
+
         try:
             await self._saved()
             wanted = self._wanted()
@@ -137,8 +150,7 @@ class RunBar:
             ui.label(text).classes("jig-pre").props('tabindex="0"')
             with ui.element("div").classes("jig-line jig-end"):
                 ui.button(say("bar.close"), on_click=shown.close).props("flat no-caps")
-                go = ui.button(say("bar.run"), on_click=self._run).props("unelevated no-caps icon=play_arrow")
-                go.on_click(shown.close)
+                ui.button(say("bar.run"), on_click=run).props("unelevated no-caps icon=play_arrow")
 
 
 def _tell(error: JigError) -> None:

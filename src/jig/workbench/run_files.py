@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import urllib.parse
 from collections.abc import Callable
 
-from fastapi import Response
+from fastapi import Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from nicegui import app
 
+from jig.cli.terminal import printable
 from jig.errors import JigError, UsageError
 from jig.store import runs
 from jig.store.queries import Found
 from jig.workbench import log_window
 from jig.workbench.gate import within
 from jig.workbench.session import Session
+from jig.workbench.words import say
 
 # Nothing of a run is shown as a page: no script, no frame, no other file, a place of its own.
 HEADERS = {
@@ -39,7 +42,7 @@ def place(found: Found, name: str) -> str:
     try:
         path = runs.artifact_path(found.folder, name)
     except (ValueError, OSError) as error:
-        raise UsageError(f"{name!r} is not among the artifacts of {found.id}") from error
+        raise UsageError(say("outputs.unknown", name=repr(name), run=found.id)) from error
     if name == runs.DIFF:
         return path  # frozen with the run, by its hash
     return within(found.folder.path, path)
@@ -66,17 +69,20 @@ def register(session: Session) -> None:
             return _refusal(error)
         return JSONResponse(window._asdict(), headers=HEADERS)
 
-    async def artifact(run_id: str, name: str, picture: bool = False) -> Response:
+    async def artifact(request: Request, run_id: str, name: str, picture: bool = False) -> Response:
+        # By its bytes: the framework has put marks in the place of those that are no text.
+        path = os.fsdecode(urllib.parse.unquote_to_bytes(request.scope["raw_path"]))
+        name = path.partition("/artifacts/")[2]
         try:
             found = await session.read(lambda store: store.find(run_id, None))
             path = await session.work(lambda: place(found, name))
         except JigError as error:
             return _refusal(error)
         if not os.path.isfile(path):
-            return _refusal(UsageError(f"{name!r} is not there"))
+            return _refusal(UsageError(say("outputs.missing", name=repr(name))))
         kind = PICTURES.get(os.path.splitext(name)[1].lower(), "") if picture else ""
         shown = "inline" if kind else "attachment"
-        file_name = os.path.basename(name) if "." in name else f"{name}.txt"
+        file_name = printable(os.path.basename(name) if "." in name else f"{name}.txt")
         return FileResponse(
             path, headers=HEADERS, media_type=kind or "application/octet-stream",
             filename=file_name, content_disposition_type=shown,
@@ -92,4 +98,4 @@ def _get(path: str, answer: Callable[..., object]) -> None:
 
 
 def _refusal(error: JigError) -> Response:
-    return PlainTextResponse(error.message, 404, headers=HEADERS)
+    return PlainTextResponse(printable(error.message), 404, headers=HEADERS)

@@ -6,17 +6,20 @@ import ipaddress
 import logging
 import os
 import secrets
+import signal
 import socket
 import sys
 
 from jig.errors import JigError
+from jig.workbench.guard import Guard, written
 from jig.workbench.words import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jig.workbench.guard import Guard
+    import uvicorn
+
     from jig.workbench.session import Session
 
 LOOPBACK = "127.0.0.1"
@@ -27,12 +30,18 @@ NO_NEWS = (  # that a page was left, or the server ended, while it was at work
 )
 
 
-def start(folder: str | None, host: str = LOOPBACK, port: int | None = None, open_browser: bool = True) -> int:
-    """Serve until Ctrl-C. Without a port the one of last time is taken, if it is free, so that open pages go on."""
+def start(
+    folder: str | None, host: str = LOOPBACK, port: int | None = None, open_browser: bool = True, shown: str = ""
+) -> int:
+    """Serve until Ctrl-C. Without a port the one of last time is taken, if it is free, so that open pages go on.
+
+    `shown` is the origin under which a proxy or a tunnel has it, where there is one.
+    """
     _settle(os.environ)
     import nicegui
     import uvicorn
 
+    from jig.machines.interrupts import Interrupts
     from jig.workbench.session import Session
 
     session = Session(folder)
@@ -40,17 +49,28 @@ def start(folder: str | None, host: str = LOOPBACK, port: int | None = None, ope
     port = listener.getsockname()[1]
     session.keep(session.kept._replace(port=port))
     token = secrets.token_urlsafe(24)
-    app = _app(session, host, port, token)
+    app = _app(session, host, port, token, shown)
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, ws="websockets-sansio")
-    url = f"http://{_written(host)}:{port}/?token={token}"
+    url = f"{shown or f'http://{written(host)}:{port}'}/?token={token}"
     nicegui.app.on_startup(lambda: _tell(session, url, open_browser))
-    try:
-        uvicorn.Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass  # how it is meant to end
-    finally:
-        session.close()
+    # The server ends in order at Ctrl-C and SIGTERM, and sends them again afterwards.
+    with Interrupts() as interrupts:
+        try:
+            server = uvicorn.Server(config)
+            _end_with_terminal(server)
+            server.run(sockets=[listener])
+        except (KeyboardInterrupt, SystemExit):
+            pass  # how it is meant to end
+        finally:
+            interrupts.hold()
+            session.close()
     return 0
+
+
+def _end_with_terminal(server: uvicorn.Server) -> None:
+    """A terminal that is closed ends it in order too, unless `nohup` says that it is to go on."""
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, server.handle_exit)
 
 
 def _tell(session: Session, url: str, open_browser: bool) -> None:
@@ -82,18 +102,17 @@ def _listen(host: str, port: int | None, usual: int) -> socket.socket:
         except (OSError, OverflowError) as error:
             failure = error
     raise JigError(
-        f"the Workbench cannot listen on {_written(host)}:{port or 'any port'}: {failure}",
-        "leave --port out, and a free one is taken" if port is not None else "",
+        say("serve.taken", host=written(host), port=port or say("serve.taken.any"), why=failure),
+        say("serve.taken.hint") if port is not None else "",
     ) from failure
 
 
-def _app(session: Session, host: str, port: int, token: str) -> Guard:
+def _app(session: Session, host: str, port: int, token: str, shown: str) -> Guard:
     """The framework with our pages, behind the guard."""
     from fastapi import FastAPI
     from nicegui import app, ui
 
     from jig.workbench import frame, pages
-    from jig.workbench.guard import Guard
 
     log = logging.getLogger("nicegui")
     log.setLevel(logging.ERROR)  # an address that is not there is no news
@@ -114,19 +133,20 @@ def _app(session: Session, host: str, port: int, token: str) -> Guard:
     )
     app.on_startup(session.live.watch)
     app.on_startup(session.homing.watch)
-    return Guard(outer, set(_addresses(host, port)), token, session.kept.key, f"jig-workbench-{port}")
+    key, cookie = session.kept.key, f"jig-workbench-{port}"
+    return Guard(outer, set(_addresses(host, port)), token, key, cookie, shown, _is_anywhere(host))
 
 
 def _addresses(host: str, port: int) -> Iterator[str]:
     """What `Host` may be. Where every interface is listened on: the addresses of this machine, by number and name."""
     names = {host, LOOPBACK, "localhost", "::1"}
-    if not _is_loopback(host) and ipaddress.ip_address(host).is_unspecified:
+    if _is_anywhere(host):
         own = socket.gethostname()
         names |= {own, socket.getfqdn(), *_numbers(own)}
     for name in names:
-        yield f"{_written(name)}:{port}"
+        yield f"{written(name)}:{port}"
         if port == 80:
-            yield _written(name)
+            yield written(name)
 
 
 def _numbers(name: str) -> Iterator[str]:
@@ -136,12 +156,8 @@ def _numbers(name: str) -> Iterator[str]:
         return
 
 
-def _is_loopback(host: str) -> bool:
+def _is_anywhere(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host).is_unspecified
     except ValueError:
-        return True  # a name is itself what `Host` has to be
-
-
-def _written(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+        return False  # a name is itself what `Host` has to be

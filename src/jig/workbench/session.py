@@ -13,11 +13,11 @@ from jig.project import Project
 from jig.runner.folder import Home, default_home
 from jig.store.queries import Store
 from jig.workbench import remembered
-from jig.workbench.gate import within
 from jig.workbench.homing import Homing
 from jig.workbench.live import Live
 from jig.workbench.run_logs import RunLogs
 from jig.workbench.targets.load import Loads
+from jig.workbench.words import say
 
 Answer = TypeVar("Answer")
 RECENT = 12
@@ -42,18 +42,17 @@ class Session:
         self.logs = RunLogs()
         self.closing: list[Callable[[], None]] = []  # what ends with the server
         if folder is not None:
-            self.open(folder)
+            self._take(_find(folder))
 
-    def open(self, folder: str) -> Project:
+    async def open(self, folder: str) -> None:
         """Open the project of this folder, for every page; UsageError when it has none."""
-        if not folder.strip():
-            raise UsageError("no folder was named", "give the path of a project's folder")
-        project = Project.find(os.path.expanduser(folder.strip()))
+        self._take(await self.work(lambda: _find(folder)))
+
+    def _take(self, project: Project) -> None:
         self.project = project
         recent = [project.root, *(root for root in self.kept.recent if root != project.root)]
         self.keep(self.kept._replace(recent=tuple(recent[:RECENT])))
         self.live.project_changed()
-        return project
 
     def forget(self, root: str) -> None:
         """Take a folder off the list of recent ones."""
@@ -65,9 +64,9 @@ class Session:
         remembered.write(self.home.path, kept)
 
     def here(self) -> Project:
-        """The open project; UsageError when there is none."""
+        """The open project, which another page may change: a page that has files keeps its own; UsageError for none."""
         if self.project is None:
-            raise UsageError("no project is open", "open one, or create one, on the page Projects")
+            raise UsageError(say("projects.none"), say("projects.none.hint"))
         return self.project
 
     async def read(self, question: Callable[[Store], Answer]) -> Answer:
@@ -83,10 +82,6 @@ class Session:
         """Do something that takes its time (a submit, a machine) without holding up the pages."""
         return await asyncio.to_thread(call)
 
-    def file(self, path: str) -> str:
-        """The real path of a file of the open project."""
-        return within(self.here().root, path)
-
     def close(self) -> None:
         """End what ends with the server, and let go of the record, in its thread."""
         for end in self.closing:
@@ -96,3 +91,9 @@ class Session:
 
     def _let_go(self) -> None:
         self._store = None
+
+
+def _find(folder: str) -> Project:
+    if not folder.strip():
+        raise UsageError(say("projects.unnamed"), say("projects.unnamed.hint"))
+    return Project.find(os.path.expanduser(folder.strip()))

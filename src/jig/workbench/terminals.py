@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from jig.errors import JigError
 from jig.workbench.prompt_path import Prompt
 from jig.workbench.session import Session
+from jig.workbench.words import say
 
 KEPT = 256 << 10  # characters that a page sees again when it comes back
 CHUNK = 32 << 10
@@ -53,7 +54,7 @@ class Terminal:
             )  # fmt: skip
         except OSError as error:
             os.close(self._master)
-            raise JigError(f"the shell could not be started in {prompt.folder}: {error.strerror}") from error
+            raise JigError(say("prompt.failed", folder=prompt.folder, why=error.strerror)) from error
         finally:
             os.close(slave)
         os.set_blocking(self._master, False)
@@ -165,7 +166,7 @@ class Terminals:
         found = self._there.get((tab, root))
         if found is None or found.ended:
             if found is not None:
-                found.wait(time.monotonic())
+                _leave(found, 0.0)
             self._make_room()
             found = self._there[tab, root] = Terminal(start())
         return found
@@ -175,7 +176,7 @@ class Terminals:
         for _, key in idle[: max(len(self._there) - MOST + 1, 0)]:
             gone = self._there.pop(key)
             gone.close()
-            gone.wait(time.monotonic() + LEAVE_S)
+            _leave(gone, LEAVE_S)
 
     def close(self) -> None:
         """End them all."""
@@ -185,6 +186,11 @@ class Terminals:
         for one in self._there.values():
             one.wait(until)
         self._there.clear()
+
+
+def _leave(gone: Terminal, within_s: float) -> None:
+    """Wait for it elsewhere: the pages go on meanwhile."""
+    asyncio.get_running_loop().run_in_executor(None, gone.wait, time.monotonic() + within_s)
 
 
 _THERE: WeakKeyDictionary[Session, Terminals] = WeakKeyDictionary()

@@ -6,6 +6,7 @@ from types import TracebackType
 
 from nicegui import ui
 
+from jig.cli.terminal import printable
 from jig.errors import JigError
 from jig.workbench.words import say
 
@@ -38,8 +39,8 @@ def show(error: JigError) -> None:
     with ui.element("div").classes("jig-trouble").props('role="alert"'):
         ui.icon("error_outline").props('aria-hidden="true"')
         with ui.element("div"):
-            ui.label(error.message).classes("jig-trouble-message")
+            ui.label(printable(error.message, keep="\n\t")).classes("jig-trouble-message")
             if error.hint:
                 with ui.element("div").classes("jig-trouble-hint"):
                     ui.label(say("trouble.hint")).classes("jig-strong")
-                    ui.label(error.hint)
+                    ui.label(printable(error.hint, keep="\n\t"))

@@ -7,6 +7,7 @@ import os
 
 from jig.errors import JigError, UsageError
 from jig.values import Value
+from jig.workbench.words import say
 
 SIZE_LIMIT = 2_000_000
 LANGUAGES = {
@@ -36,20 +37,18 @@ def read(path: str) -> Document:
     name = os.path.basename(path)
     data = _bytes(path)
     if len(data) > SIZE_LIMIT:
-        raise UsageError(f"{name} is larger than {SIZE_LIMIT:,} bytes, and is not opened", "look at it elsewhere")
+        raise UsageError(say("document.large", name=name, most=f"{SIZE_LIMIT:,}"), say("document.large.hint"))
     mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
     try:
         text = data[len(mark) :].decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise UsageError(f"{name} is not text (UTF-8), and is not opened", "look at it with the program that made it")
+        raise UsageError(say("document.binary", name=name), say("document.binary.hint"))
     ends = {text.count("\r\n"), text.count("\n"), text.count("\r")}
     line_end = "\r\n" if "\r\n" in text and len(ends) == 1 else "\n"
     if "\r" in text and line_end == "\n":
-        raise UsageError(
-            f"{name} has line ends of several kinds, which would be lost, and is not opened", "`dos2unix` mends it"
-        )
+        raise UsageError(say("document.ends", name=name), say("document.ends.hint"))
     return Document(path, text.replace("\r\n", "\n"), _digest(data), line_end, mark)
 
 
@@ -77,7 +76,7 @@ def write(before: Document, text: str) -> Document:
                 os.unlink(aside)
             raise
     except OSError as error:
-        raise _failure(before.path, "written", error) from error
+        raise JigError(say("document.write", name=os.path.basename(before.path), why=error.strerror)) from error
     return before._replace(text=text, digest=_digest(data))
 
 
@@ -90,18 +89,18 @@ def create(path: str, is_folder: bool) -> None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             open(path, "x").close()
     except OSError as error:
-        raise _failure(path, "made", error) from error
+        raise JigError(say("document.make", name=os.path.basename(path), why=error.strerror)) from error
 
 
 def rename(path: str, to: str) -> None:
     """Give it another name or place; what has that name is not touched."""
     if os.path.lexists(to):
-        raise UsageError(f"{os.path.basename(to)} exists already", "choose another name")
+        raise UsageError(say("document.exists", name=os.path.basename(to)), say("document.exists.hint"))
     try:
         os.makedirs(os.path.dirname(to), exist_ok=True)
         os.rename(path, to)
     except OSError as error:
-        raise _failure(path, "renamed", error) from error
+        raise JigError(say("document.rename", name=os.path.basename(path), why=error.strerror)) from error
 
 
 def delete(path: str) -> None:
@@ -111,22 +110,18 @@ def delete(path: str) -> None:
     try:
         shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
     except OSError as error:
-        raise _failure(path, "deleted", error) from error
+        raise JigError(say("document.delete", name=os.path.basename(path), why=error.strerror)) from error
 
 
 def _bytes(path: str) -> bytes:
     try:
         if os.path.lexists(path) and not os.path.isfile(path):
-            raise UsageError(f"{os.path.basename(path)} is not a regular file, and is not opened")
+            raise UsageError(say("document.special", name=os.path.basename(path)))
         with open(path, "rb") as file:
             return file.read(SIZE_LIMIT + 1)
     except OSError as error:
-        raise _failure(path, "read", error) from error
+        raise JigError(say("document.read", name=os.path.basename(path), why=error.strerror)) from error
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _failure(path: str, what: str, error: OSError) -> JigError:
-    return JigError(f"{os.path.basename(path)} could not be {what}: {error.strerror}")

@@ -10,6 +10,7 @@ from jig.errors import Fault, JigError
 from jig.workbench import dialogs, keys
 from jig.workbench.files import checks, completion, document, form, mending
 from jig.workbench.files.faults import Faults
+from jig.workbench.gate import within
 from jig.workbench.session import Session
 from jig.workbench.trouble import Trouble
 from jig.workbench.words import say
@@ -23,7 +24,7 @@ class Editor:
 
     def __init__(self, session: Session) -> None:
         """Stands where it is made: the text in the middle, the form at the right."""
-        self._session = session
+        self._session, self._root = session, session.here().root
         self.path = ""  # from the project's folder; empty: none is open
         self._document: document.Document | None = None
         self._was_dirty = False
@@ -56,7 +57,7 @@ class Editor:
         if path == self.path or not await self.leave():
             return path == self.path
         with self.trouble:
-            place = self._session.file(path)
+            place = within(self._root, path)
             found = await self._session.work(lambda: document.read(place))
             self.path = path
             self._take(found)
@@ -83,8 +84,9 @@ class Editor:
         if before is None:
             return False
         with self.trouble:
-            if self._session.file(self.path) != before.path:
-                self._document = before = before._replace(path=self._session.file(self.path))
+            place = within(self._root, self.path)
+            if place != before.path:
+                self._document = before = before._replace(path=place)
             if await self._session.work(lambda: document.digest(before.path)) not in (before.digest, ""):
                 return await self._differ(before)
             text = self._text.value or ""

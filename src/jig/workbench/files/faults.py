@@ -34,7 +34,7 @@ class Faults:
         for fault in found:
             if fault.line > last:
                 continue
-            said = f"{fault.message}\nfix: {fault.fix}" if fault.fix else fault.message
+            said = f"{fault.message}\n{say('editor.fix', fix=fault.fix)}" if fault.fix else fault.message
             lines[fault.line or 1] = "\n".join(filter(None, (lines.get(fault.line or 1), said)))
         self._text.decorations = [{"kind": "line", "line": line, "class": "jig-fault-line"} for line in lines]
         self._text.props["line-tooltips"] = lines

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 
+from jig.cli.terminal import printable
 from jig.ignore import ENVIRONMENT_MARKS, NEVER, NEVER_AT_TOP, Rules
 from jig.values import Value
+from jig.workbench.gate import is_text
 
 LIMIT = 3000  # entries; a folder of samples is no help in a tree
 HIDDEN = (".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints")
 
 
 class Entry(Value):
-    """A file or folder; `inside` is what the folder holds. Of an ignored folder nothing inside is listed."""
+    """A file or folder; `inside` is what the folder holds. Of an ignored folder nothing inside is listed.
+
+    One whose name is no text is shown, with its bytes written out, and cannot be opened.
+    """
 
     path: str
     is_folder: bool
     is_ignored: bool = False
     inside: tuple[Entry, ...] = ()
+    is_text: bool = True
 
     @property
     def name(self) -> str:
@@ -67,5 +73,6 @@ class _Walk:
             or self._rules.ignores(path, is_folder)
             or (is_folder and any(os.path.lexists(os.path.join(entry.path, mark)) for mark in ENVIRONMENT_MARKS))
         )
-        inside = self.folder(path + "/", is_ignored) if is_folder and not is_ignored else ()
-        return Entry(path, is_folder, is_ignored, inside)
+        named = is_text(entry.name)
+        inside = self.folder(path + "/", is_ignored) if is_folder and not is_ignored and named else ()
+        return Entry(path if named else printable(path), is_folder, is_ignored, inside, named)

@@ -10,6 +10,7 @@ import re
 
 from jig.errors import ProjectError, UsageError
 from jig.project.yaml import LIST, MAP, NULL, Node, parse
+from jig.workbench.words import say
 
 _PLAIN = re.compile(r"[A-Za-z0-9]([\w./:@=<>,\[\]+*!~-]*[\w*\]])?")
 _ITEM = re.compile(r"(\s*)-\s")
@@ -114,9 +115,9 @@ def _top(text: str) -> dict[str, Node]:
     try:
         root, faults = parse(text, "")
     except ProjectError as error:
-        raise UsageError("the text has faults, and is not changed from here", "mend it first") from error
+        raise UsageError(say("form.broken"), say("form.broken.hint")) from error
     if faults or (root is not None and root.kind != MAP):
-        raise UsageError("the text has faults, and is not changed from here", "mend it first")
+        raise UsageError(say("form.broken"), say("form.broken.hint"))
     return {key.text: value for key, value in root.pairs()} if root is not None else {}
 
 
@@ -174,4 +175,4 @@ def _written(text: str) -> str:
 
 
 def _unsafe(key: str) -> UsageError:
-    return UsageError(f"`{key}` cannot be changed safely from here, as the file is written", "change it in the text")
+    return UsageError(say("form.unsafe", name=key), say("form.unsafe.hint"))

@@ -57,7 +57,7 @@ def _shown(session: Session, page: Page):  # type: ignore[no-untyped-def]  # the
         if page.project and session.project is None:
             ui.navigate.to("/")
             return
-        with frame.around(session, page, [one for one in PAGES if one.key]):
+        async with frame.around(session, page, [one for one in PAGES if one.key]):
             try:
                 built = import_module(page.module).build(session, **request.path_params)
                 if inspect.isawaitable(built):

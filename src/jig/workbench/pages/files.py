@@ -9,6 +9,7 @@ from jig.workbench import dialogs, frame, run_bar
 from jig.workbench.files import document
 from jig.workbench.files.editor import Editor
 from jig.workbench.files.listing import Entry, Listing, listing
+from jig.workbench.gate import within
 from jig.workbench.session import Session
 from jig.workbench.words import say
 
@@ -51,7 +52,7 @@ class _Files:
 
     async def _saved(self) -> None:
         if self._editor.is_dirty and not await self._editor.save():
-            raise UsageError(f"{self._editor.path} is not saved", "save it, or give the changes up, and run again")
+            raise UsageError(say("editor.unsaved.run", file=self._editor.path), say("editor.unsaved.run.hint"))
 
     async def refresh(self) -> None:
         """Read the folder again."""
@@ -86,27 +87,32 @@ class _Files:
 
     async def _choose(self, path: str | None) -> None:
         entry = self._entry(path) if path else None
-        if entry is None or entry.is_folder or await self._editor.open(entry.path):
+        if entry is None:
             return
+        with self._editor.trouble:
+            _check(entry)
+            if entry.is_folder or await self._editor.open(entry.path):
+                return
         if self._editor.is_dirty:  # the person would rather stay
             self._tree.select(self._editor.path)
 
     def _selected(self) -> str:
         path = self._tree.props.get("selected")
         if not path:
-            raise UsageError("nothing is chosen in the tree", "click on a file or folder first")
+            raise UsageError(say("files.unchosen"), say("files.unchosen.hint"))
+        _check(self._entry(str(path)))
         return str(path)
 
     async def _new(self) -> None:
         with self._editor.trouble:
             chosen = str(self._tree.props.get("selected") or "")
             entry = self._entry(chosen) if chosen else None
-            folder = chosen if entry is not None and entry.is_folder else chosen.rpartition("/")[0]
+            folder = chosen if entry is not None and entry.is_folder and entry.is_text else chosen.rpartition("/")[0]
             name = await dialogs.ask(
                 say("files.new"), say("files.new.label"), f"{folder}/" if folder else "", say("files.new.create")
             )
             if name and name.strip():
-                place = self._session.file(name.strip())
+                place = within(self._root, name.strip())
                 await self._session.work(lambda: document.create(place, name.strip().endswith("/")))
                 await self.refresh()
                 self._reveal(name.strip())
@@ -119,7 +125,7 @@ class _Files:
             new = await dialogs.ask(say("files.rename"), say("files.rename.label"), path, say("files.rename.do"))
             if not new or new.strip() in ("", path) or not await self._editor.leave():
                 return
-            source, place = self._unresolved(path), self._session.file(new.strip())
+            source, place = self._unresolved(path), within(self._root, new.strip())
             await self._session.work(lambda: document.rename(source, place))
             if (self._editor.path + "/").startswith(path + "/"):
                 self._editor.close()
@@ -147,8 +153,13 @@ class _Files:
         """The place of an entry itself: of a link that is the link, wherever it leads; its folder is inside."""
         folder, _, name = path.rpartition("/")
         if not name or name in (".", ".."):
-            raise UsageError(f"{path!r} is not the name of a file")
-        return f"{self._session.file(folder)}/{name}"
+            raise UsageError(say("files.no_name", name=repr(path)))
+        return f"{within(self._root, folder)}/{name}"
+
+
+def _check(entry: Entry | None) -> None:
+    if entry is not None and not entry.is_text:
+        raise UsageError(say("files.name", name=entry.name), say("files.name.hint"))
 
 
 def _tool(icon: str, label: str, click: object) -> ui.button:

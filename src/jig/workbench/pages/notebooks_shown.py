@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 
 from nicegui import ui
 
 from jig.errors import JigError
 from jig.workbench import dialogs, frame, trouble
 from jig.workbench.files.listing import Entry, listing
+from jig.workbench.gate import within
 from jig.workbench.notebook_file import Cell, Output, read
 from jig.workbench.session import Session
 from jig.workbench.words import say
@@ -103,18 +104,18 @@ class Notebooks:
     async def start(self) -> None:
         """Start the server, and say what it says meanwhile."""
         config = str(self._config.value or "")
-        await self._do(say("notebooks.starting"), lambda: self._jupyters.start(self._project, config))
+        await self._do(say("notebooks.starting"), self._jupyters.start(self._project, config))
 
     async def stop(self) -> None:
         """End the server, and its kernels."""
-        await self._do(say("notebooks.stopping"), lambda: self._jupyters.stop(self._project))
+        await self._do(say("notebooks.stopping"), self._session.work(lambda: self._jupyters.stop(self._project)))
 
-    async def _do(self, busy: str, call: object) -> None:
+    async def _do(self, busy: str, doing: Awaitable[None]) -> None:
         self._busy = busy
         self._show_state()
         try:
             with self._trouble:
-                await self._session.work(call)  # type: ignore[arg-type]
+                await doing
         finally:
             self._busy = ""
         await self.refresh()
@@ -151,7 +152,7 @@ class Notebooks:
         with self._preview:
             ui.label(name).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
             try:
-                cells, count = await self._session.work(lambda: read(self._session.file(name)))
+                cells, count = await self._session.work(lambda: read(within(self._project.root, name)))
             except JigError as error:
                 trouble.show(error)
                 return
@@ -194,5 +195,5 @@ def _below(entries: tuple[Entry, ...]) -> Iterator[str]:
     for entry in entries:
         if entry.is_folder:
             yield from _below(entry.inside)
-        elif entry.name.endswith(SUFFIX):
+        elif entry.name.endswith(SUFFIX) and entry.is_text:
             yield entry.path

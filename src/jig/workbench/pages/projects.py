@@ -7,8 +7,9 @@ import os
 from nicegui import ui
 
 from jig import templates
-from jig.project import Project
+from jig.cli.terminal import printable
 from jig.project.names import FOLDER
+from jig.workbench.gate import is_text
 from jig.workbench.pages.pictures import picture
 from jig.workbench.session import Session
 from jig.workbench.trouble import Trouble
@@ -43,9 +44,9 @@ def _empty() -> None:
 def _open(session: Session) -> None:
     _title(say("projects.open.title"))
 
-    def go() -> None:
+    async def go() -> None:
         with trouble:
-            session.open(field.value)
+            await session.open(field.value)
 
     with ui.element("div").classes("jig-line"):
         field = ui.input(say("projects.open.label")).props("outlined dense spellcheck=false").classes("jig-grow")
@@ -66,13 +67,20 @@ def _recent(session: Session) -> None:
 
 
 def _one(session: Session, root: str, trouble: Trouble) -> None:
-    name = os.path.basename(root)
-    is_there = os.path.isdir(os.path.join(root, FOLDER))
+    name = printable(os.path.basename(root))
     is_open = session.project is not None and session.project.root == root
 
-    def go() -> None:
+    async def go() -> None:
         with trouble:
-            session.open(root)
+            await session.open(root)
+
+    async def look() -> None:
+        """Whether it is there still; not before the page is shown, because a disk that is away may not answer."""
+        is_there = await session.work(lambda: os.path.isdir(os.path.join(root, FOLDER)))
+        if not is_there and not button.is_deleted:
+            button.props("disabled")
+            mark.set_text(say("projects.recent.gone"))
+            mark.set_visibility(True)
 
     def forget() -> None:
         session.forget(root)
@@ -80,15 +88,16 @@ def _one(session: Session, root: str, trouble: Trouble) -> None:
 
     with ui.element("li").classes("jig-item"):
         with ui.element("button").classes("jig-item-main").on("click", go) as button:
-            button.props(f'type="button" {"" if is_there else "disabled"}')
+            button.props('type="button"')
             button.props["aria-label"] = say("projects.recent.open", name=name)
             with ui.element("span").classes("jig-item-name"):
                 ui.label(name).classes("jig-strong")
-                if is_open or not is_there:
-                    ui.label(say("projects.recent.now" if is_there else "projects.recent.gone")).classes("jig-mark")
-            ui.label(root).classes("jig-path")
+                mark = ui.label(say("projects.recent.now")).classes("jig-mark")
+                mark.set_visibility(is_open)
+            ui.label(printable(root)).classes("jig-path")
         away = ui.button(icon="close", on_click=forget).props("flat round dense size=sm").classes("jig-tool")
         away.props["aria-label"] = say("projects.recent.forget", name=name)
+        ui.timer(0, look, once=True)
 
 
 def _card(session: Session, name: str) -> None:
@@ -107,7 +116,7 @@ def _ask(session: Session, name: str) -> None:
         with trouble:
             folder = os.path.abspath(os.path.expanduser(field.value.strip() or os.curdir))
             await session.work(lambda: templates.create(name, folder))
-            session.open(Project.find(folder).root)
+            await session.open(folder)
 
     with ui.dialog() as dialog, ui.card().classes("jig-dialog"):
         dialog.props["aria-label"] = say("projects.new.dialog", name=name)
@@ -128,4 +137,5 @@ def _free(session: Session, name: str) -> str:
     """A folder that is not there yet, beside the open project or where the server was started."""
     beside = os.path.dirname(session.project.root) if session.project else session.start_folder
     tries = (name, *(f"{name}-{number}" for number in range(2, 100)))
-    return next((path for one in tries if not os.path.lexists(path := os.path.join(beside, one))), beside)
+    free = next((path for one in tries if not os.path.lexists(path := os.path.join(beside, one))), beside)
+    return free if is_text(free) else ""

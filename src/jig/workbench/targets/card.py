@@ -145,7 +145,7 @@ class Card:
 
     async def _mend(self, edit: Edit) -> None:
         with self._trouble:
-            if await ask_and_mend(self._session, edit):
+            if await ask_and_mend(self._session, self._project.root, edit):
                 ui.notify(say("targets.fixed", file=edit.file))
                 await self.ask()
 

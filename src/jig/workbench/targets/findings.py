@@ -32,7 +32,8 @@ def _mark(finding: Finding, wants_gpu: bool) -> str:
 def _one(mark: str, finding: Finding, mend: Mend | None) -> None:
     with ui.element("li").classes(f"jig-finding jig-{mark}"):
         icon = ui.icon(ICONS[mark])
-        icon.props["role"], icon.props["aria-label"] = "img", mark
+        words = {OK: say("findings.ok"), WARN: say("findings.warn"), BAD: say("findings.bad")}
+        icon.props["role"], icon.props["aria-label"] = "img", words.get(mark, say("findings.note"))
         with ui.element("div").classes("jig-grow"):
             with ui.element("div"):
                 ui.label(finding.what).classes("jig-strong jig-inline")

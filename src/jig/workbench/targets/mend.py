@@ -5,19 +5,20 @@ from __future__ import annotations
 from jig.doctor import Edit
 from jig.workbench import dialogs
 from jig.workbench.files import document, settings
+from jig.workbench.gate import within
 from jig.workbench.session import Session
 from jig.workbench.words import say
 
 
-async def ask_and_mend(session: Session, edit: Edit) -> bool:
-    """Ask, and change the file; False when the person would rather not. UsageError where that is not safe."""
+async def ask_and_mend(session: Session, root: str, edit: Edit) -> bool:
+    """Ask, and change the project's file; False when the person would rather not. UsageError where it is not safe."""
     if edit.value is None:
         text = say("targets.fix.remove", name=edit.key, file=edit.file)
     else:
         text = say("targets.fix.set", file=edit.file, name=edit.key, value=edit.value)
     if not await dialogs.choose(say("targets.fix.title"), text, {"do": say("targets.fix.do")}):
         return False
-    place = session.file(edit.file)
+    place = within(root, edit.file)
 
     def change() -> None:
         before = document.read(place)
