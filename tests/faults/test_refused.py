@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from tests.conftest import until
 from tests.mounts import mounted  # noqa: F401
 
 READING = (("history", "list"), ("history", "list", "--where", "status = 'Failed'"), ("history", "rebuild"))
@@ -60,7 +61,8 @@ def test_a_home_that_became_read_only(project, cli, tmp_path, mounted, monkeypat
     monkeypatch.setenv("JIG_HOME", str(home))
     project.write("a.py", "import jig; jig.log(loss=1); open('outputs/a', 'w').write('a')")
     run_id = cli("submit", "-c", "local", "a.py").run_id
-    subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+    remount = ["mount", "-o", "remount,ro", str(home)]  # refused for the moment that the supervisor takes to end
+    until(lambda: subprocess.run(remount, capture_output=True).returncode == 0)
     assert cli("history", "last").json()["loss"] == 1
     assert cli("history", "plot", "-m", "loss").code == cli("logs").code == cli("history", "diff", "last").code == 0
     for words in (

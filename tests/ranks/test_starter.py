@@ -134,3 +134,25 @@ def test_the_start_up_file_steps_aside(tmp_path, theirs):
     assert done.stdout == f"{before} True [] False {int(theirs == 'MINE = 1')}\n"
     plain = subprocess.run([sys.executable, "-c", ""], env={"PYTHONPATH": before}, capture_output=True, text=True)
     assert done.stderr == plain.stderr
+
+
+ENDS = """
+import os, sys, threading, time
+from jig_ranks import hook
+sys.modules[hook.GROUPS] = sys
+hook.install()
+last = threading.Lock()
+last.acquire()
+def let_go():
+    last.acquire()
+    time.sleep(0.02)
+    os.write(1, b"let go")
+threading.Thread(target=let_go, daemon=True).start()
+last.release()
+"""
+
+
+def test_a_thread_that_still_has_a_collective_is_waited_for():
+    """Else Python would end gloo's thread within C++, which is SIGABRT for the process."""
+    done = subprocess.run([sys.executable, "-c", ENDS], env={"PYTHONPATH": str(SCRIPT)}, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("let go", "")

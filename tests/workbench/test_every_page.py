@@ -61,6 +61,8 @@ def opened(page) -> None:
         page.get_by_role("article", name="local").get_by_text("reachable", exact=True).wait_for(timeout=60_000)
     elif path == "history":
         page.wait_for_selector(".ag-row a")
+    elif path.startswith("compare"):
+        page.wait_for_selector(".q-chip")
     elif path == "":
         page.keyboard.press("j")
         page.wait_for_selector(".jig-jobs li")
