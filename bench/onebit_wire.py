@@ -82,7 +82,9 @@ def hosts(mbit: int) -> Iterator[list[str]]:
             _run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "eth0", "root", *rate)
         yield names
     finally:
-        for name in names:
+        for rank, name in enumerate(names):
+            # A namespace that is removed takes its links along a little later, when the next one's have the same names.
+            subprocess.run(["ip", "link", "del", f"{mark}v{rank}"], stderr=subprocess.DEVNULL)
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
         subprocess.run(["ip", "link", "del", switch], stderr=subprocess.DEVNULL)
 

@@ -12,9 +12,9 @@ from folders import fresh, write
 from timing import best_of, median_of, to_the_line_s
 
 START_BAR, JOB_BAR = 1.1, 1.02
-ROUNDS, JOB_ROUNDS = 9, 9
+ROUNDS, JOB_ROUNDS = 9, 11
 LINE = "hello"
-# A few hundred megabytes that are made, shuffled and added up; the time is the script's own, of a session that is warm.
+# More than a gigabyte that are made, shuffled and added up; the time is the script's own, of a session that is warm.
 JOB = """\
 import time
 from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ def work(rows):
     return numbers.repartition(16, "part").groupBy("part").agg(sum(col("id"))).count()
 work(100000)
 began = time.perf_counter()
-work(4000000)
+work(16000000)
 print("took", time.perf_counter() - began)
 """
 SETTINGS = {"spark.driver.memory": "2g", "spark.log.level": "WARN"}  # both sides have them

@@ -15,7 +15,6 @@ from jig.targets.spark import REDACTED, doubts, is_secret
 
 SNAPSHOT = SnapshotRef("ab" * 32, 3, 1234)
 TICKET = Ticket("proj_1", 7, 1.5, "ada")
-RUN = ("spark.jig.run", "{id}")
 NAME = ("spark.app.name", "etl.py ({id})")
 QUIET = (("spark.ui.port", "{ui}"), ("spark.log.level", "WARN"))
 
@@ -49,7 +48,7 @@ def test_on_this_machine(sparks):
         script=("etl.py", "in", "--conf", "out"),
         master="local[*]",
         mode="client",
-        defaults=(RUN, NAME, ("spark.driver.memory", "{memory}"), *QUIET),
+        defaults=(NAME, ("spark.driver.memory", "{memory}"), *QUIET),
         hidden=(),
         file="aml_config/spark_dependencies.yml",
     )
@@ -70,7 +69,7 @@ def test_the_command_line_for_yarn(sparks, compute, mode):
     words = ("--master", "yarn", "--deploy-mode", mode, "{defaults}", "{environment}", "{modules}")
     assert plan.spark.words == words and plan.spark.script == ("etl.py", "hdfs:///in")
     own = (("spark.yarn.maxAppAttempts", "1"),) if mode == "cluster" else QUIET
-    assert plan.spark.defaults == (RUN, NAME, *own) and plan.spark.mode == mode
+    assert plan.spark.defaults == (NAME, *own) and plan.spark.mode == mode
 
 
 def test_a_standalone_cluster_here_and_by_ssh(sparks):
@@ -111,7 +110,7 @@ def test_settings_and_packages_are_passed_on_as_they_are_written(sparks):
         "spark.driver.memory": "3g",
         "spark.executor.memory": "1.5",
     }
-    assert spark.defaults == (RUN, *QUIET)  # what the project says, jig does not
+    assert spark.defaults == QUIET  # what the project says, jig does not
 
 
 def test_what_the_project_says_of_the_master_wins(sparks):
@@ -132,7 +131,7 @@ def test_a_setting_from_the_client_beats_ours_and_is_shown_nowhere(sparks, monke
     said = "configuration:\n  spark.app.name: {fromClient: WHO}\n  spark.driver.memory: {fromClient: WHO}\n"
     spark = planned(sparks, "type: local\n", said).spark
     assert spark is not None and [key for key, _ in spark.defaults] == [
-        *("spark.jig.run", "spark.redaction.regex", "spark.ui.port", "spark.log.level"),
+        *("spark.redaction.regex", "spark.ui.port", "spark.log.level"),
     ]
     assert dict(spark.defaults)["spark.redaction.regex"].endswith(r"|^spark\.app\.name$|^spark\.driver\.memory$")
 

@@ -134,7 +134,7 @@ def _mode(target: ComputeTarget, said: dict[str, str]) -> str:
 
 def _defaults(spec: RunSpec, master: str, mode: str, hidden: tuple[str, ...]) -> list[tuple[str, str]]:
     """What suits the machine, where neither the project nor the engine's own settings say anything."""
-    chosen = [("spark.jig.run", "{id}"), ("spark.app.name", f"{spec.script} ({{id}})")]
+    chosen = [("spark.app.name", f"{spec.script} ({{id}})")]
     if hidden:  # nor does Spark's own page show them, or its log of events
         chosen.append(("spark.redaction.regex", "|".join([REDACTED, *(f"^{re.escape(key)}$" for key in hidden)])))
     if is_local(master):

@@ -22,7 +22,7 @@ def main(given):
     folder = os.environ["JIG_RUN_DIR"]
     record = watch.Record(folder)
     try:
-        argv, port, note = prepare(orders, hidden, record)
+        argv, note = prepare(orders, hidden, record)
     except (Refused, OSError) as error:
         refused = error if isinstance(error, Refused) else cannot(error)
         place = os.path.join(folder, "spark-refused.json")
@@ -36,7 +36,7 @@ def main(given):
         from jig_spark import elsewhere
 
         return elsewhere.run(argv, record)
-    watch.leave_behind(port, record)
+    watch.leave_behind(record)
     return os.execv(argv[0], argv)
 
 
@@ -50,7 +50,7 @@ def cannot(error):
 
 
 def prepare(orders, hidden, record):
-    """The command, the port of the engine's page, and what a person should know."""
+    """The command, and what a person should know."""
     on_cluster = orders["master"].partition("[")[0] != "local"
     engine = engines.find(orders["submit"], on_cluster, orders["files"])
     java, number, note = engines.java(engine.version)
@@ -58,11 +58,10 @@ def prepare(orders, hidden, record):
     file = engine.settings()
     theirs = words.settings_in(file)  # of the engine: below the person's, above ours
     said = dict(orders["settings"], **hidden)
-    port = words.page_port(orders["settings"], hidden, theirs)
     known = {
         "id": os.environ["JIG_RUN_ID"],
         "memory": words.memory(),
-        "ui": str(port),
+        "ui": str(words.page_port(orders["settings"], hidden, theirs)),
         "work": quote(os.getcwd()),  # in an address
         "home": quote(os.path.expanduser("~")),
         "ivy": ivy(),
@@ -85,7 +84,7 @@ def prepare(orders, hidden, record):
         argv[1:1] = ["--properties-file", words.nameless(words.properties(hidden, file))]
     set_variables(engine, java, on_cluster, orders["script"][0])
     record.write(argv=argv, spark=engine.version, java=number, master=orders["master"])
-    return argv, port, note
+    return argv, note
 
 
 def set_variables(engine, java, on_cluster, script):

@@ -1,15 +1,16 @@
-"""What a Spark application is doing, asked of its own page once a second and written down while it runs."""
+"""What a Spark application is doing, asked of its own JVM once a second and written down while it runs."""
 
 import json
 import os
 import sys
 import time
 
+from jig_spark import gateway
+
 RECORD = "spark.jsonl"
 EVERY_S = 1.0
 FIRST_S = 2.5  # Spark takes as long to start, and needs the cores for that
-TRIES = 16  # Spark takes the next port when somebody was faster
-LONGEST = 4 << 20
+STAGES = 20
 
 
 class Record:
@@ -31,7 +32,7 @@ class Record:
             sys.stderr.write("jig: %s could not be written: %s\n" % (RECORD, error.strerror))
 
 
-def leave_behind(port, record):
+def leave_behind(record):
     """A child that watches this process, whatever that becomes; whoever ends the run's processes ends it too."""
     parent = os.getpid()
     if os.fork():
@@ -41,94 +42,98 @@ def leave_behind(port, record):
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
         os.closerange(3, 256)
-        _watch(port, record, parent)
+        _watch(record, parent)
     finally:
         os._exit(0)
 
 
-def _watch(port, record, parent):
+def _watch(record, parent):
     time.sleep(FIRST_S)
-    from http.client import HTTPConnection
-
-    application, told, last = None, None, None
+    there, application, last = None, None, None
     while os.getppid() == parent:
+        now = None
         try:
-            if application is None:
-                application = _find(HTTPConnection, port)
-                if application and application != told:
-                    record.write(ui=application[0], application=application[1], name=application[2])
-                    told = application
-            else:
-                now = _state(HTTPConnection, *application[:2])
-                if now != last:
-                    record.write(**now)
-                    last = now
-        except (OSError, ValueError, KeyError, TypeError):  # not there yet, or not any more; one look is no loss
+            if there is None:
+                there = gateway.find(os.environ.get("JIG_RUN_ID", ""))
+            if there is not None and application is None:
+                application = Application.active(there)
+                if application is not None:
+                    record.write(**application.about())
+            if application is not None:
+                now = application.state()
+        except gateway.NoAnswer:  # not there yet, or not any more; one look is no loss
+            if there is not None:
+                there.close()
+            there = None
+        if now is None:
             application = None
             if last and last["stages"]:  # which nobody can see the end of
-                last = dict(last, stages=[])
-                record.write(**last)
+                now = dict(last, stages=[], waits=False)
+        if now is not None and now != last:
+            record.write(**now)
+            last = now
         time.sleep(EVERY_S)
 
 
-def _ask(connect, port, path):
-    from http.client import HTTPException
+class Application(object):
+    """The SparkContext that is active."""
 
-    connection = connect("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/api/v1/applications" + path)
-        with connection.getresponse() as answer:
-            if answer.status != 200:
-                raise OSError(answer.status)
-            return json.loads(answer.read(LONGEST).decode())
-    except HTTPException as error:  # what listens there may speak anything
-        raise OSError(str(error))
-    finally:
-        connection.close()
+    def __init__(self, there, context):
+        self._there, self._context = there, context
+        self._tracker = there.call(context, "statusTracker")
+        self._jobs = there.call(context, "dagScheduler")
 
+    @classmethod
+    def active(cls, there):
+        """The one that there is; None while there is none."""
+        contexts = there.singleton("org.apache.spark.SparkContext")
+        context = there.option(contexts, "getActive")
+        there.drop(contexts)
+        return None if context is None else cls(there, context)
 
-def _find(connect, first):
-    """The port, the id and the name of this run's application; None while there is none."""
-    own = os.environ.get("JIG_RUN_ID", "")
-    for port in range(first, first + TRIES):
-        try:
-            for about in _ask(connect, port, ""):
-                properties = dict(map(tuple, _ask(connect, port, "/%s/environment" % about["id"])["sparkProperties"]))
-                if properties.get("spark.jig.run") == own:
-                    return port, about["id"], about["name"]
-        except (OSError, ValueError, KeyError, TypeError):  # nobody listens, or another program, or another's Spark
-            continue
-    return None
+    def about(self):
+        """Its id and name, and the port of its page where it has one."""
+        there, context = self._there, self._context
+        about = {"application": there.call(context, "applicationId"), "name": there.call(context, "appName")}
+        port = (there.option(context, "uiWebUrl") or "").rpartition(":")[2].partition("/")[0]
+        return dict(about, ui=int(port)) if port.isdigit() else about
 
+    def state(self):
+        """The stages that are at work, and how many jobs have been done; None when it has been stopped."""
+        there, context = self._there, self._context
+        if there.call(context, "isStopped"):
+            for held in (self._jobs, self._tracker, context):
+                there.drop(held)
+            return None
+        ids = sorted(there.array(self._tracker, "getActiveStageIds"))[:STAGES]
+        stages = [stage for stage in map(self._stage, ids) if stage]
+        running = len(there.array(self._tracker, "getActiveJobIds"))
+        waits = bool(stages) and not any(stage["active"] for stage in stages) and not self._has_executors()
+        jobs = {"running": running, "done": max(0, there.call(self._jobs, "numTotalJobs") - running)}
+        return {"waits": waits, "stages": stages, "jobs": jobs}
 
-def _state(connect, port, application):
-    """The stages that are at work, and how many jobs have been done."""
-    stages = [
-        {
-            "id": about["stageId"],
-            "name": about["name"].replace(os.getcwd() + os.sep, "")[:200],
-            "tasks": about["numTasks"],
-            "done": about["numCompleteTasks"],
-            "active": about["numActiveTasks"],
-            "failed": about["numFailedTasks"],
+    def _stage(self, number):
+        there = self._there
+        about = there.option(self._tracker, "getStageInfo", number)
+        if about is None:
+            return None
+        stage = {
+            "id": number,
+            "name": there.call(about, "name").replace(os.getcwd() + os.sep, "")[:200],
+            "tasks": there.call(about, "numTasks"),
+            "done": there.call(about, "numCompletedTasks"),
+            "active": there.call(about, "numActiveTasks"),
+            "failed": there.call(about, "numFailedTasks"),
         }
-        for about in _ask(connect, port, "/%s/stages?status=active" % application)
-    ]
-    jobs = _ask(connect, port, "/%s/jobs" % application)
-    going = [job for job in jobs if job["status"] == "RUNNING"]
-    waits = bool(stages) and not any(stage["active"] for stage in stages)
-    return {
-        "waits": waits and not _executors(connect, port, application),
-        "stages": sorted(stages, key=lambda stage: stage["id"])[:20],
-        "jobs": {
-            "running": len(going),
-            "done": len(jobs) - len(going),
-            "failed": len([job for job in jobs if job["status"] == "FAILED"]),
-        },
-    }
+        there.drop(about)
+        return stage
 
-
-def _executors(connect, port, application):
-    """How many there are for tasks; on one machine the driver is one."""
-    found = _ask(connect, port, "/%s/executors" % application)
-    return len([about for about in found if about["isActive"] and about["totalCores"] > 0])
+    def _has_executors(self):
+        """Whether somebody is there for tasks; on one machine the driver is."""
+        there = self._there
+        if there.call(self._context, "isLocal"):
+            return True
+        executors = there.array(self._tracker, "getExecutorInfos")
+        for executor in executors:
+            there.drop(executor)
+        return len(executors) > 1  # the driver is counted too
