@@ -1,4 +1,4 @@
-"""What the application's own JVM can be asked: the gateway of PySpark's driver, which speaks Py4J's lines on the loopback."""
+"""What the application's own JVM can be asked: PySpark's driver has a gateway there, which speaks Py4J's lines."""
 
 import os
 import re
@@ -80,7 +80,7 @@ class Gateway(object):
 
 
 def find(run_id):
-    """The gateway of this run's driver, which has its port and its secret among its variables; None while there is none."""
+    """The gateway of this run's driver, whose variables have its port and secret; None while there is none."""
     own = b"JIG_RUN_ID=" + run_id.encode()
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not name.isdigit():
