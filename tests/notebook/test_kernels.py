@@ -51,7 +51,7 @@ def test_a_notebook_is_a_run(here, open_notebook, cli, jig_home):
     assert notebook.close() < 5
     record = cli("history", "info", "-r", run_id).json()
     assert (record["status"], record["script_name"], record["accuracy"]) == ("Completed", "(notebook)", 0.5)
-    assert left_of(run_id) == []
+    until(lambda: left_of(run_id) == [], what="the end of the run")
     cells = Path(folder.outputs, "cells.py").read_text()
     assert "# %% [1] 0.0 s\n1 + 1\n" in cells and "secret = 1" not in cells
     assert Path(folder.outputs, "curve.txt").read_text() == "x"
@@ -70,7 +70,8 @@ def test_ctrl_c_and_starting_again(here, open_notebook, cli):
     notebook.restart()
     assert notebook.run("kept") == "NameError"
     (second,) = going(cli)
-    assert second != first and left_of(first) == []
+    assert second != first
+    until(lambda: left_of(first) == [], what="the end of the first run")
     assert len(notebook.run("print('x' * 5_000_000)")) == 5_000_001
 
 
@@ -91,7 +92,7 @@ def test_a_run_that_is_not_tracked_leaves_nothing(here, open_notebook, cli, jig_
     assert os.path.exists(Home(str(jig_home)).run(run_id).path)
     assert notebook.close() < 5
     assert not os.path.exists(Home(str(jig_home)).run(run_id).path)
-    assert left_of(run_id) == []
+    until(lambda: left_of(run_id) == [], what="the end of the run")
 
 
 def test_nothing_is_left_when_it_is_killed(here, open_notebook, cli):

@@ -2,11 +2,14 @@
 
 import html
 import re
+import subprocess
+import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jig.workbench.highlight import MOST, highlight
+from tests.conftest import environ
 
 NAMES = st.sampled_from(
     ["train.py", "local.compute", "a.yml", "page.html", "drawing.svg", "x.js", "Makefile", "none", "a.b"]
@@ -28,3 +31,23 @@ def test_kinds_of_words():
 
 def test_much_of_it_is_shown_as_it_is():
     assert highlight("train.py", "<b>" * MOST) == "&lt;b&gt;" * MOST
+
+
+AT_ONCE = """
+import threading
+from jig.workbench.highlight import highlight
+together, shown = threading.Barrier(4), []
+def look():
+    together.wait()
+    shown.append(highlight("train.py", "import os"))
+threads = [threading.Thread(target=look) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(shown) == 4
+"""
+
+
+def test_the_first_looks_at_once():
+    """Pages are built in threads: none of them may find a library that another one is just loading."""
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", AT_ONCE], env=environ(), check=True)

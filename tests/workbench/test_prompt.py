@@ -68,6 +68,19 @@ def test_a_shell_in_the_project_outlives_the_page_and_not_the_server(serve, brow
     until(lambda: not is_alive(shell) and not is_alive(child), what="the end of the shell")
 
 
+def test_a_shell_begins_with_the_size_of_its_place(serve, browse, project, tmp_path, jig_home):
+    """One that is told of its size later draws its prompt again, over what somebody's first command has printed."""
+    (jig_home.parent / ".bashrc").write_text(f"stty size > {tmp_path}/first\ntrap 'echo resized' WINCH\n")
+    page = browse(serve(project.path), "/prompt")
+    type_line(page, "echo typed-$((40 + 2))")
+    expect(screen(page)).to_contain_text("typed-42")
+    rows = page.locator(".xterm-rows > div").count()
+    assert rows > 30 and (tmp_path / "first").read_text().split()[0] == str(rows)
+    type_line(page, "echo last-$((40 + 2))")
+    expect(screen(page)).to_contain_text("last-42")
+    assert "resized" not in (screen(page).text_content() or "")
+
+
 def test_a_shell_that_ended_is_started_again(serve, browse, project):
     page = browse(serve(project.path), "/prompt")
     type_line(page, "exit")
@@ -93,11 +106,11 @@ def test_room_is_made_without_waiting_for_what_does_not_listen(monkeypatch, tmp_
     there = Terminals()
 
     async def fill() -> bool:
-        first = there.get("tab", "root", lambda: deaf)
+        first = there.get("tab", "root", lambda: deaf, (24, 80))
         while "deaf" not in first.text:
             await asyncio.sleep(0.01)
         monkeypatch.setattr("jig.workbench.terminals.LEAVE_S", 30.0)
-        there.get("another tab", "root", lambda: deaf)
+        there.get("another tab", "root", lambda: deaf, (24, 80))
         was_there = is_alive(first._process.pid)
         os.killpg(first._process.pid, signal.SIGKILL)
         monkeypatch.setattr("jig.workbench.terminals.LEAVE_S", 0.1)

@@ -11,8 +11,9 @@ BY_NAME = {".compute": "yaml", ".runconfig": "yaml"}
 
 def highlight(name: str, text: str) -> str:
     """The text as spans with a class for each kind of word, by the language that the file's name tells."""
+    # By its own name: through `pygments.formatters` only the first of several threads would find it.
     from pygments import highlight as coloured
-    from pygments.formatters import HtmlFormatter
+    from pygments.formatters.html import HtmlFormatter
     from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
     from pygments.util import ClassNotFound
 

@@ -31,12 +31,13 @@ BECOME = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); 
 assert sys.platform != "win32"
 
 Watcher = Callable[[str], Awaitable[object]]
+Size = tuple[int, int]  # rows and columns
 
 
 class Terminal:
     """One shell; made in the server's loop."""
 
-    def __init__(self, prompt: Prompt) -> None:
+    def __init__(self, prompt: Prompt, size: Size) -> None:
         """Start it; JigError when it cannot be."""
         self.text = ""  # what was last on it
         self.ended = False
@@ -46,6 +47,7 @@ class Terminal:
         self._unwritten = b""
         self._loop = asyncio.get_running_loop()
         self._master, slave = os.openpty()
+        self.resize(*size)
         try:
             argv = (sys.executable, "-I", "-S", "-c", BECOME, *prompt.argv)
             self._process = subprocess.Popen(
@@ -161,14 +163,16 @@ class Terminals:
         """None yet."""
         self._there: dict[tuple[str, str], Terminal] = {}
 
-    def get(self, tab: str, root: str, start: Callable[[], Prompt]) -> Terminal:
-        """The terminal of this tab for this project; a new one where there is none, or where it has ended."""
+    def get(self, tab: str, root: str, start: Callable[[], Prompt], size: Size) -> Terminal:
+        """The terminal of this tab for this project, now of this size; a new one where there is none, or it has ended."""
         found = self._there.get((tab, root))
         if found is None or found.ended:
             if found is not None:
                 _leave(found, 0.0)
             self._make_room()
-            found = self._there[tab, root] = Terminal(start())
+            found = self._there[tab, root] = Terminal(start(), size)
+        else:
+            found.resize(*size)
         return found
 
     def _make_room(self) -> None:

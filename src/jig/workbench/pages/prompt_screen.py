@@ -45,6 +45,7 @@ async def show(session: Session) -> None:
         screen = ui.xterm(LOOK).classes("jig-screen")
         screen.props('role="application"').props["aria-label"] = say("page.prompt")
     terminal: Terminal | None = None
+    early = ""  # typed before there is one
 
     def start() -> Prompt:
         made = prompt(project, session.home.path)
@@ -59,18 +60,20 @@ async def show(session: Session) -> None:
             terminal.unwatch(screen)
 
     async def attach() -> None:
-        nonlocal terminal
-        with trouble:
-            terminal = terminals(session).get(client.tab_id or client.id, project.root, start)
+        nonlocal terminal, early
+        with trouble, contextlib.suppress(TimeoutError):  # the page is gone again
+            # The size comes first: a shell that is told of another one draws its prompt anew, over what stands there.
+            await screen.run_method("fit", timeout=ANSWER_S)
+            rows = await screen.run_method("getRows", timeout=ANSWER_S)
+            columns = await screen.run_method("getColumns", timeout=ANSWER_S)
+            terminal = terminals(session).get(client.tab_id or client.id, project.root, start, (rows, columns))
             terminal.unwatch(screen)
             screen.run_terminal_method("reset")
             screen.write(terminal.text)
             terminal.watch(screen, tell)
-            with contextlib.suppress(TimeoutError):  # the page is gone again
-                await screen.run_method("fit", timeout=ANSWER_S)
-                rows = await screen.run_method("getRows", timeout=ANSWER_S)
-                terminal.resize(rows, await screen.run_method("getColumns", timeout=ANSWER_S))
-                screen.run_terminal_method("focus")
+            terminal.type(early)
+            early = ""
+            screen.run_terminal_method("focus")
 
     async def anew() -> None:
         if terminal is not None:
@@ -78,9 +81,12 @@ async def show(session: Session) -> None:
         await attach()
 
     def typed(event: XtermDataEventArguments) -> None:
-        if terminal is not None and terminal.ended:
+        nonlocal early
+        if terminal is None:
+            early += str(event.data)
+        elif terminal.ended:
             background_tasks.create(attach_in_page())
-        elif terminal is not None:
+        else:
             terminal.type(str(event.data))
 
     async def attach_in_page() -> None:
