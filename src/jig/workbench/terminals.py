@@ -164,7 +164,7 @@ class Terminals:
         self._there: dict[tuple[str, str], Terminal] = {}
 
     def get(self, tab: str, root: str, start: Callable[[], Prompt], size: Size) -> Terminal:
-        """The terminal of this tab for this project, now of this size; a new one where there is none, or it has ended."""
+        """The terminal of this tab for this project, of this size now; a new one for none, or one that ended."""
         found = self._there.get((tab, root))
         if found is None or found.ended:
             if found is not None:
