@@ -205,6 +205,10 @@ def test_a_machine_that_changed_its_name_still_judges_its_own_disk(project, cli,
     assert cli("cancel", "--grace", "0").code == 0
 
 
+# It was not even at jig's first line.
+PYTHON_SAYS = (b"Fatal Python error: init_import_site", b"Could not import runpy module")
+
+
 def interrupted_submits(project, cli, jig_home, config, delays):
     """Ctrl-C so long after each start: nothing was started, or the person is told its id and how to come back to it."""
     project.write("nap.py", "import time; time.sleep(600)")
@@ -213,7 +217,7 @@ def interrupted_submits(project, cli, jig_home, config, delays):
         time.sleep(delay)
         os.killpg(client.pid, signal.SIGINT)
         out, err = client.communicate(timeout=30)
-        python_says = err.startswith(b"Fatal Python error: init_import_site")  # it was not even at jig's first line
+        python_says = err.startswith(PYTHON_SAYS)
         assert python_says or b"Traceback" not in err, err
         runs = os.listdir(jig_home / "runs") if (jig_home / "runs").exists() else []
         if runs:

@@ -47,7 +47,7 @@ def start(folder):
 
         def call(guard, chosen=(), every_s=0.05):
             made = Heard(sampler.start(folder, "a_1", guard.pid, chosen, every_s))
-            ends.callback(made.finish, 1.0)
+            ends.callback(made.close)
             return made
 
         yield call
@@ -58,6 +58,12 @@ class Heard:
 
     def __init__(self, sampler):
         self.sampler, self.said = sampler, []
+
+    def close(self):
+        self.sampler.finish(1.0)
+        for descriptor in (self.sampler._orders, self.sampler._answers, self.sampler._silence):
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def hear(self):
         self.said += self.sampler.messages()

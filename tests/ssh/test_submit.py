@@ -1,7 +1,9 @@
 """Submitting to a machine over SSH: what runs there, what travels, what comes home, on hosts of every make."""
 
+import contextlib
 import json
 import os
+import resource
 
 import pytest
 
@@ -23,6 +25,18 @@ def test_a_script_runs_there(box, project, cli, jig_home):
     for name in ("plan.json", "events.jsonl"):
         assert (here / name).read_bytes() == (box.runs / said.run_id / name).read_bytes()
     assert not (jig_home / "runs" / said.run_id).exists()
+
+
+def test_from_a_program_that_has_many_files_open(box, project):
+    project.write("a.py", "print('done')")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(hard, 4096)))
+    with contextlib.ExitStack() as opened:
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, max(hard, 4096)))
+        while opened.enter_context(open(os.devnull)).fileno() < 1100:  # select() goes up to 1,023
+            pass
+        said = box.submit("a.py")
+    assert said.code == 0 and "done\n" in said.out, said.err
 
 
 def test_the_record(box, project, cli):

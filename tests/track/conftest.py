@@ -84,4 +84,13 @@ def run_dir(tmp_path, monkeypatch):
     monkeypatch.setenv("JIG_RUN_DIR", str(tmp_path))
     monkeypatch.setattr(metrics, "_file", lines.LineFile())
     monkeypatch.setattr(place, "_said", set())
-    return tmp_path
+    yield tmp_path
+    forget_file()
+
+
+def forget_file() -> None:
+    """Log into a new file from here on."""
+    descriptor, *_ = metrics._file._opened
+    if descriptor >= 0:
+        os.close(descriptor)
+    metrics._file = lines.LineFile()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import jig
 from jig.track import metrics
 
-from .conftest import read
+from .conftest import forget_file, read
 
 finite_or_not = st.floats(allow_nan=True, allow_infinity=True)
 scalars = st.none() | st.booleans() | st.integers() | finite_or_not | st.text()
@@ -128,7 +128,7 @@ def test_more_names_than_are_remembered(run_dir):
 @given(name=any_text, value=values, step=st.none() | st.integers())
 def test_what_is_logged_is_what_is_read(run_dir, name, value, step):
     (run_dir / "metrics.jsonl").unlink(missing_ok=True)
-    metrics._file = type(metrics._file)()
+    forget_file()
     metrics.log(name, value, step=step)
     data = (run_dir / "metrics.jsonl").read_bytes()
     assert data.endswith(b"\n")
@@ -144,7 +144,7 @@ def test_what_is_logged_is_what_is_read(run_dir, name, value, step):
 @given(kept=st.dictionaries(any_text, scalars, min_size=1))
 def test_a_dictionary_and_keywords_are_the_same(run_dir, kept):
     (run_dir / "metrics.jsonl").unlink(missing_ok=True)
-    metrics._file = type(metrics._file)()
+    forget_file()
     jig.log(kept)
     jig.log(**{name: value for name, value in kept.items() if name != "step"})
     first, *second = [line["values"] for line in read(run_dir / "metrics.jsonl")]

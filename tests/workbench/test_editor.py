@@ -1,10 +1,12 @@
 """The editor: checks as one types, the form beside the text, and files that change elsewhere."""
 
 import shutil
+import socket
 
 from playwright.sync_api import expect
 
 from tests.conftest import until
+from tests.workbench.far_away import relay
 from tests.workbench.test_files import files, node
 from tests.workbench.test_projects import button
 
@@ -217,3 +219,33 @@ def test_a_page_that_stays_when_another_project_is_opened_writes_into_its_own(se
     assert not (project.path / "aml_config/local.runconfig").exists()
     assert (other / "aml_config/local.runconfig").exists()
     assert (other / "train.py").read_text() == "one = 1\n"
+
+
+def test_nothing_that_is_typed_is_lost_on_a_slow_way_to_the_server(serve, browse, project):
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        taken.close()
+        server = serve(project.path, f"--port={port}", f"--origin=http://127.0.0.1:{listening.getsockname()[1]}")
+        with relay(listening, port, delay_s=0.2):
+            page = files(browse, server)
+            node(page, "local.runconfig").click()
+            expect(page.get_by_text("No faults were found.")).to_be_visible()
+            before = text_of(page)
+            type_at_end(page, "")
+            for key in "Gpus: 12\n# of two":  # the check of one key is under way when the next one is typed
+                page.keyboard.type(key)
+                page.wait_for_timeout(330)
+            assert text_of(page) == before + "Gpus: 12\n# of two"
+            page.keyboard.press("Control+s")
+            expect(page.get_by_text("saved", exact=True)).to_be_visible()
+            page.close()
+    assert (project.path / "aml_config/local.runconfig").read_text().endswith("Gpus: 12\n# of two")
+
+
+def test_a_long_file_is_shown_at_once_and_only_what_is_seen_of_it_is_drawn(server, browse, project):
+    project.write("long.py", "x = 1\n" * 300_000)
+    page = files(browse, server)
+    node(page, "long.py").click()
+    expect(page.locator(".jig-path-name")).to_have_text("long.py", timeout=5_000)
+    expect(page.locator(".cm-content")).to_contain_text("x = 1", timeout=5_000)
+    assert page.locator(".cm-line").count() < 1000

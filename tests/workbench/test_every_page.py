@@ -134,16 +134,24 @@ def test_everything_is_reached_by_keys_and_shows_it(serve, browse, project, runs
         opened(page)
         if name == "prompt":
             continue  # Tab is the terminal's
-        page.evaluate("document.activeElement.blur()")
-        ends = 0  # it begins where the last click was
-        for _ in range(200):
-            page.keyboard.press("Tab")
-            if page.evaluate("!!document.activeElement.closest('.cm-editor')"):  # Escape, then Tab, leaves an editor
-                page.keyboard.press("Escape")
-            is_over, shows, what = page.evaluate(FOCUSED)
-            ends += is_over
-            if ends == 2:
+        for _ in range(3):  # what is drawn anew while Tab goes around is another element
+            go_around(page, name)
+            left = page.evaluate(f"({REACHABLE})().filter(e => !e.jigReached).map(e => e.outerHTML.slice(0, 160))")
+            if not left:
                 break
-            assert shows or is_over, f"{name}: nobody sees that this has the focus: {what}"
-        left = page.evaluate(f"({REACHABLE})().filter(e => !e.jigReached).map(e => e.outerHTML.slice(0, 160))")
         assert left == [], name
+
+
+def go_around(page, name: str) -> None:
+    """Press Tab until the page has been gone through, and note what is reached; all of it must show that it is."""
+    page.evaluate("document.activeElement.blur()")
+    ends = 0  # it begins where the last click was
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("!!document.activeElement.closest('.cm-editor')"):  # Escape, then Tab, leaves an editor
+            page.keyboard.press("Escape")
+        is_over, shows, what = page.evaluate(FOCUSED)
+        ends += is_over
+        if ends == 2:
+            return
+        assert shows or is_over, f"{name}: nobody sees that this has the focus: {what}"

@@ -128,6 +128,15 @@ class Display:
             sys.stdout.flush()
 
 
+def write_all(read: Callable[[], bytes]) -> bool:
+    """Write what is read until there is nothing more; whether there was anything."""
+    printed = False
+    while data := read():
+        write_bytes(data)
+        printed = True
+    return printed
+
+
 def write_bytes(data: bytes) -> None:
     """Write bytes to stdout as they are, also when somebody made it non-blocking."""
     sys.stdout.flush()

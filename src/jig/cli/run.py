@@ -108,8 +108,7 @@ def _print_logs(found: Found, rank: int | None) -> bool:
     from jig.errors import UsageError
     from jig.follow import Reader
 
-    printed, plan = False, found.plan()
-    if not plan.get("ranks") or rank is not None:
+    if not found.plan().get("ranks") or rank is not None:
         from jig.interleaved import log_name, ranks
 
         path = "" if rank is None else os.path.join(found.folder.path, log_name(rank))
@@ -117,18 +116,19 @@ def _print_logs(found: Found, rank: int | None) -> bool:
             has = ", ".join(map(str, ranks(found.folder)))
             raise UsageError(f"the run {found.id} has no output of rank {rank}", f"it has that of {has}" if has else "")
         reader = Reader(found.folder, log=path)
-        while data := reader.log():
-            shown.write_bytes(data)
-            printed = True
-        return printed
+        try:
+            return shown.write_all(reader.log)
+        finally:
+            reader.close()
     from jig.interleaved import Interleaved
 
     merged = Interleaved(found.folder)
-    while data := merged.read():
-        shown.write_bytes(data)
-        printed = True
-    shown.write_bytes(rest := merged.rest())
-    return printed or bool(rest)
+    try:
+        printed = shown.write_all(merged.read)
+        shown.write_bytes(rest := merged.rest())
+        return printed or bool(rest)
+    finally:
+        merged.close()
 
 
 def _rank(args: Args) -> int | None:

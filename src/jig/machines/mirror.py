@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 
 from jig.errors import MachineError
@@ -12,7 +11,7 @@ from jig.machines.ssh_errors import HostKeyChanged
 from jig.runner import events, tail, wire
 from jig.runner.folder import RunFolder, make_private
 from jig.runner.quick_json import dumps, loads
-from jig.system import lock
+from jig.system import has_news, lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ class Feed:
         if self._pipe is None:
             return self._connect(seconds)
         descriptor = self._pipe.read.fileno()
-        if not self._at_once and not select.select([descriptor], [], [], max(seconds, 0.05))[0]:
+        if not self._at_once and not has_news(descriptor, max(seconds, 0.05)):
             return self._cut("it stopped answering") if time.monotonic() - self._heard_at > SILENCE_S else []
         data, self._at_once = self._pipe.read.read1(1 << 18), False  # type: ignore[attr-defined]
         if not data:

@@ -13,6 +13,7 @@ from jig.project import ComputeTarget
 from jig.runner.folder import make_own
 from jig.runner.quick_json import dumps, loads
 from jig.spawn import spawn_piped
+from jig.system import has_news
 from jig.system import quick_signal as signal
 
 TYPE_CHECKING = False
@@ -298,10 +299,8 @@ class SshPipe(Pipe):
 
     def _wait_until_let_in(self) -> None:
         """A machine that accepts a connection and then says nothing is not waited for."""
-        import select
-
         control, self._control = self._control, ""
-        if control and not select.select([self.read], [], [], LET_IN_S)[0] and not os.path.exists(control):
+        if control and not has_news(self.read.fileno(), LET_IN_S) and not os.path.exists(control):
             raise Unreachable(f"{self._machine.name} did not let us in within {LET_IN_S:.0f} s")
 
     def failure(self) -> MachineError:

@@ -5,6 +5,7 @@ anything else that is printed on the way does no harm.
 """
 
 from jig.runner.quick_json import dumps, loads
+from jig.system import has_news
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ def read_request(stream: "BinaryIO") -> "Dict[str, Any]":
 
 def has_left(stream: "BinaryIO") -> bool:
     """Whether the client has hung up; asked while it waits for us, and so has nothing to say. Not on Windows."""
-    import select
-
-    return bool(select.select([stream], [], [], 0)[0])
+    return has_news(stream.fileno(), 0.0)
 
 
 _mark = MARK

@@ -23,6 +23,15 @@ def lock(descriptor: int, shared: bool = False, wait: bool = True) -> bool:
     return True
 
 
+def has_news(descriptor: int, seconds: float) -> bool:
+    """Whether there is something to read, or the other end has gone; waits for it. Any descriptor will do, of many."""
+    import select
+
+    asked = select.poll()
+    asked.register(descriptor, select.POLLIN)
+    return bool(asked.poll(seconds * 1000))
+
+
 def host_name() -> str:
     """This machine's name (the socket module would tell the same, but is slow to import)."""
     return os.uname().nodename

@@ -30,6 +30,13 @@ def lock(descriptor: int, shared: bool = False, wait: bool = True) -> bool:
         return True
 
 
+def has_news(descriptor: int, seconds: float) -> bool:
+    """Whether a socket has something to read, or its other end has gone; waits for it."""
+    import select
+
+    return bool(select.select([descriptor], [], [], seconds)[0])
+
+
 def host_name() -> str:
     """This machine's name."""
     return os.environ.get("COMPUTERNAME", "")

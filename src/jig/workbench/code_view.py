@@ -7,11 +7,12 @@ from typing import Any
 from nicegui import ui
 
 from jig.cli.terminal import human_bytes, printable
-from jig.errors import JigError
+from jig.errors import JigError, UsageError
 from jig.frozen import Frozen
 from jig.store.queries import Found
 from jig.views import environment
 from jig.workbench import trouble
+from jig.workbench.chosen import Chosen
 from jig.workbench.highlight import highlight
 from jig.workbench.session import Session
 from jig.workbench.words import say
@@ -28,24 +29,8 @@ async def code(session: Session, found: Found) -> None:
         trouble.show(error)
         return
 
-    async def read(entry: list[Any]) -> None:
-        beside.clear()
-        with beside:
-            ui.label(printable(entry[1])).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
-            if entry[0] != "f":
-                ui.label(say("code.link", target=printable(entry[2]))).classes("jig-soft")
-                return
-            try:
-                data = await session.work(lambda: frozen.read(entry[4])[: PREVIEW_BYTES + 1])
-            except JigError as error:
-                trouble.show(error)
-                return
-            if b"\0" in data[:8192]:
-                ui.label(say("code.binary")).classes("jig-soft")
-                return
-            text = data[:PREVIEW_BYTES].decode("utf-8", "replace")
-            coloured = await session.work(lambda: highlight(entry[1], text))
-            ui.html(coloured, sanitize=False).classes("jig-pre").props('tabindex="0"')
+    async def show(entry: list[Any]) -> None:
+        await chosen.show(printable(entry[1]), lambda: _coloured(frozen, entry), _draw)
 
     files = [entry for entry in frozen.entries if entry[0] != "d"]
     script = str(found.plan()["script"])
@@ -54,15 +39,29 @@ async def code(session: Session, found: Found) -> None:
     with ui.element("div").classes("jig-columns"):
         with ui.element("section").classes("jig-narrow"), ui.element("ul").classes("jig-list"):
             for entry in files[:MOST]:
-                _row(entry, read)
-        beside = ui.element("section").classes("jig-wide")
+                _row(entry, show)
+        chosen = Chosen(session, ui.element("section").classes("jig-wide"))
     if files:
-        await read(files[0])
+        await show(files[0])
 
 
-def _row(entry: list[Any], read: Any) -> None:
+def _coloured(frozen: Frozen, entry: list[Any]) -> str:
+    """The text of a file as HTML; UsageError for what has none."""
+    if entry[0] != "f":
+        raise UsageError(say("code.link", target=printable(entry[2])))
+    data = frozen.read(entry[4])[:PREVIEW_BYTES]
+    if b"\0" in data[:8192]:
+        raise UsageError(say("code.binary"))
+    return highlight(entry[1], data.decode("utf-8", "replace"))
+
+
+def _draw(coloured: str) -> None:
+    ui.html(coloured, sanitize=False).classes("jig-pre").props('tabindex="0"')
+
+
+def _row(entry: list[Any], show: Any) -> None:
     with ui.element("li").classes("jig-item"), ui.element("button").classes("jig-item-main") as main:
-        main.props('type="button"').on("click", lambda: read(entry))
+        main.props('type="button"').on("click", lambda: show(entry))
         main.props["aria-label"] = say("code.show", name=printable(entry[1]))
         ui.label(printable(entry[1])).classes("jig-wrap")
         ui.label(human_bytes(entry[3]) if entry[0] == "f" else "→").classes("jig-path")

@@ -13,7 +13,8 @@ from jig.cli.terminal import human_bytes, printable
 from jig.errors import JigError, UsageError
 from jig.store import runs
 from jig.store.queries import Found, Store
-from jig.workbench import run_files, trouble
+from jig.workbench import run_files
+from jig.workbench.chosen import Chosen
 from jig.workbench.dialogs import dialog
 from jig.workbench.session import Session
 from jig.workbench.trouble import Trouble
@@ -33,7 +34,7 @@ class Outputs:
         self._names: list[str] | None = None
         with ui.element("div").classes("jig-columns"):
             self._list = ui.element("section").classes("jig-narrow")
-            self._preview = ui.element("section").classes("jig-wide")
+            self._chosen = Chosen(session, ui.element("section").classes("jig-wide"))
 
     async def refresh(self) -> None:
         """Draw the list anew if something came or went."""
@@ -83,20 +84,15 @@ class Outputs:
             return say("outputs.gone")
 
     async def _show(self, name: str) -> None:
-        self._preview.clear()
-        with self._preview:
-            ui.label(printable(name)).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
-            if run_files.is_picture(name):
-                picture = ui.element("img").classes("jig-shown")
-                picture.props["src"] = address(self._found.id, name) + "?picture=true"
-                picture.props["alt"] = printable(name)
-                return
-            try:
-                text = await self._session.work(lambda: read_text(run_files.place(self._found, name)))
-            except JigError as error:
-                trouble.show(error)
-                return
-            ui.label(text).classes("jig-pre").props('tabindex="0"')
+        def picture(_: None) -> None:
+            shown = ui.element("img").classes("jig-shown")
+            shown.props["src"] = address(self._found.id, name) + "?picture=true"
+            shown.props["alt"] = printable(name)
+
+        if run_files.is_picture(name):
+            await self._chosen.show(printable(name), lambda: None, picture)
+        else:
+            await self._chosen.show(printable(name), lambda: read_text(run_files.place(self._found, name)), _text)
 
     def _promote(self, name: str) -> None:
         async def go() -> None:
@@ -120,6 +116,10 @@ class Outputs:
             with ui.element("div").classes("jig-line jig-end"):
                 ui.button(say("outputs.promote.close"), on_click=shown.close).props("flat no-caps")
                 ui.button(say("outputs.promote.go"), on_click=go).props("unelevated no-caps")
+
+
+def _text(text: str) -> None:
+    ui.label(text).classes("jig-pre").props('tabindex="0"')
 
 
 def address(run_id: str, name: str) -> str:

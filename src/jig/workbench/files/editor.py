@@ -26,6 +26,7 @@ class Editor:
         """Stands where it is made: the text in the middle, the form at the right."""
         self._session, self._root = session, session.here().root
         self.path = ""  # from the project's folder; empty: none is open
+        self._asked = ""  # what is being read
         self._document: document.Document | None = None
         self._was_dirty = False
         self._typed = 0
@@ -56,11 +57,13 @@ class Editor:
         """Show another file; False when it cannot be, or the person would rather stay."""
         if path == self.path or not await self.leave():
             return path == self.path
+        self._asked = path
         with self.trouble:
             place = within(self._root, path)
             found = await self._session.work(lambda: document.read(place))
-            self.path = path
-            self._take(found)
+            if path == self._asked:  # else another was chosen meanwhile
+                self._asked, self.path = "", path
+                self._take(found)
             return True
         return False
 
@@ -186,8 +189,9 @@ class Editor:
         self._name.text = self.path
         self._state.text = say("editor.unsaved") if dirty else say("editor.saved") if is_open else ""
         self._save.set_enabled(dirty)
-        for element, shown in ((self._text, is_open), (self._save, is_open), (self._empty, not is_open)):
-            element.set_visibility(shown)
+        self._save.set_visibility(is_open)
+        self._empty.set_visibility(not is_open)
+        self._text.classes(remove="jig-no-code") if is_open else self._text.classes(add="jig-no-code")
         if not is_open:
             self._faults.clear()
             self._form.set_visibility(False)

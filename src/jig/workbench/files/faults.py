@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 
@@ -9,6 +10,16 @@ from nicegui import ui
 
 from jig.errors import Fault
 from jig.workbench.words import say
+
+# Not by the element's properties: what those send brings the whole text along, as the server knows it, and on a slow
+# way to it that is older than what the person has typed by then.
+MARK = """(async () => {
+  const element = getElement(%d);
+  await element.editorPromise;
+  const shown = Object.entries(%s).filter(([line]) => line <= element.editor.state.doc.lines);
+  element.setDecorations(shown.map(([line]) => ({kind: "line", line: Number(line), class: "jig-fault-line"})));
+  element.setLineTooltips(Object.fromEntries(shown));
+})()"""
 
 
 class Faults:
@@ -19,10 +30,12 @@ class Faults:
         self._place = ui.element("div").classes("jig-faults").props('aria-live="polite"')
 
     def clear(self) -> None:
-        """Take the list away, and the marks: the next text may be shorter."""
+        """Take the list away, and the marks."""
         self._place.clear()
-        self._text.decorations = []
-        self._text.props["line-tooltips"] = {}
+        self._mark({})
+
+    def _mark(self, lines: dict[int, str]) -> None:
+        ui.run_javascript(MARK % (self._text.id, json.dumps(lines)))
 
     def show(self, found: Sequence[Fault], is_checked: bool, fixes: dict[int, str]) -> None:
         """Mark the lines and list the faults; of a file that is checked it is said when there are none.
@@ -30,14 +43,10 @@ class Faults:
         `fixes`: what the text would be without a fault, by its place in the list.
         """
         lines: dict[int, str] = {}
-        last = (self._text.value or "").count("\n") + 1
         for fault in found:
-            if fault.line > last:
-                continue
             said = f"{fault.message}\n{say('editor.fix', fix=fault.fix)}" if fault.fix else fault.message
             lines[fault.line or 1] = "\n".join(filter(None, (lines.get(fault.line or 1), said)))
-        self._text.decorations = [{"kind": "line", "line": line, "class": "jig-fault-line"} for line in lines]
-        self._text.props["line-tooltips"] = lines
+        self._mark(lines)
         self._place.clear()
         with self._place:
             for at, fault in enumerate(found):

@@ -11,6 +11,7 @@ from jig.cli.plot_curves import Sheet, Wanted, thinned
 from jig.cli.side_by_side import letters
 from jig.plot.chart import STEP, TIME, Chart
 from jig.store.queries import Found
+from jig.workbench.chosen import Chosen
 from jig.workbench.pages.axes import LINE, TEXT
 from jig.workbench.session import Session
 from jig.workbench.words import say
@@ -41,12 +42,12 @@ async def build(session: Session, found: Sequence[Found]) -> None:
 
     async def draw() -> None:
         wanted = Wanted(tuple(metrics.value), x=TIME if by_time.value else STEP, log=bool(log.value))
-        charts = await session.work(lambda: drawn(found, wanted)) if wanted.metrics else []
-        place.clear()
-        with place:
-            for chart in charts:
-                one = ui.echart(options(chart, [run.id for run in found]), renderer="svg").classes("jig-chart")
-                one.props('role="img"').props["aria-label"] = chart.title
+        await chosen.show("", lambda: drawn(found, wanted) if wanted.metrics else [], put)
+
+    def put(charts: list[Chart]) -> None:
+        for chart in charts:
+            one = ui.echart(options(chart, [run.id for run in found]), renderer="svg").classes("jig-chart")
+            one.props('role="img"').props["aria-label"] = chart.title
 
     ui.label(say("compare.curves")).classes("jig-title").props('role="heading" aria-level="2"')
     with ui.element("div").classes("jig-line"):
@@ -54,7 +55,7 @@ async def build(session: Session, found: Sequence[Found]) -> None:
         metrics.props("outlined dense options-dense use-chips").classes("jig-grow").on_value_change(draw)
         by_time = ui.switch(say("compare.curves.time"), on_change=draw).props("dense")
         log = ui.switch(say("compare.curves.log"), on_change=draw).props("dense")
-    place = ui.element("div").classes("jig-curves")
+    chosen = Chosen(session, ui.element("div").classes("jig-curves"))
     await draw()
 
 

@@ -49,6 +49,8 @@ class Charts:
                 store.count(view.project, where, archived=view.archived),
             )
         )
+        if self._kind == "table" or self._place.is_deleted:
+            return
         all_axes = [found for name in view.columns if name not in NOT_DRAWN and (found := axis(name, records))]
         axes = [one for one in all_axes if len(one.words) != 1]  # a word that all share tells nothing
         ids = [str(record["run_id"]) for record in records]

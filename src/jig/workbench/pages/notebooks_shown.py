@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Iterator
 
 from nicegui import ui
 
-from jig.errors import JigError
 from jig.workbench import dialogs, frame, trouble
+from jig.workbench.chosen import Chosen
 from jig.workbench.files.listing import Entry, listing
 from jig.workbench.gate import within
 from jig.workbench.notebook_file import Cell, Output, read
@@ -60,7 +60,7 @@ class Notebooks:
         frame.shortcut(self._start, "s", say("notebooks.start"))
         with ui.element("div").classes("jig-columns"):
             self._list = ui.element("section").classes("jig-narrow")
-            self._preview = ui.element("section").classes("jig-wide")
+            self._chosen = Chosen(session, ui.element("section").classes("jig-wide"))
         ui.timer(LOOK_S, self.refresh)
 
     async def refresh(self) -> None:
@@ -148,20 +148,17 @@ class Notebooks:
 
     async def _show(self, name: str) -> None:
         """The preview: text and pictures, nothing that a browser executes."""
-        self._preview.clear()
-        with self._preview:
-            ui.label(name).classes("jig-title jig-wrap").props('role="heading" aria-level="3"')
-            try:
-                cells, count = await self._session.work(lambda: read(within(self._project.root, name)))
-            except JigError as error:
-                trouble.show(error)
-                return
-            if not cells:
-                ui.label(say("notebooks.no_cells")).classes("jig-soft")
-            for cell in cells:
-                _cell(cell)
-            if count > len(cells):
-                ui.label(say("outputs.more", count=count - len(cells))).classes("jig-soft")
+        await self._chosen.show(name, lambda: read(within(self._project.root, name)), _cells)
+
+
+def _cells(found: tuple[list[Cell], int]) -> None:
+    cells, count = found
+    if not cells:
+        ui.label(say("notebooks.no_cells")).classes("jig-soft")
+    for cell in cells:
+        _cell(cell)
+    if count > len(cells):
+        ui.label(say("outputs.more", count=count - len(cells))).classes("jig-soft")
 
 
 def _cell(cell: Cell) -> None:
