@@ -12,20 +12,11 @@ from jig.runner.environment import NotStarted, find_user_python
 from jig.values import Value
 
 LOCAL = "local"
-# What is asked for, best first: the module, what makes it one that jig can start, and the page that it opens.
-SERVERS = (
-    ("jupyterlab", "jupyterlab", "lab"),
-    ("notebook", "notebook.app", "tree"),
-    ("jupyter_server", "jupyter_server", ""),
-)
+# What is asked for, best first, and the page that it opens. Notebook 7 needs JupyterLab, whose server has its pages.
+PAGES = {"jupyterlab": "lab", "jupyter_server": ""}
 LOOK = """
 import importlib.util, sys
-def there(name):
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ImportError:
-        return False
-print(next((name for name in sys.argv[1:] if there(name)), ""))
+print(next((name for name in sys.argv[1:] if importlib.util.find_spec(name)), ""))
 """
 LOOK_S = 60.0
 INSTALL = "pip install 'jig-workbench[notebook]'"
@@ -45,15 +36,14 @@ def find(project: Project) -> Jupyter:
     found = [(order, one) for python in looked for order, one in _in(python)]
     if found:
         return min(found, key=lambda item: item[0])[1]  # of equals the first, which is jig's own
-    raise JigError(f"Jupyter is not installed: neither JupyterLab nor Notebook is in {' or '.join(looked)}", INSTALL)
+    raise JigError(f"Jupyter is not installed: it is not in {' or '.join(looked)}", INSTALL)
 
 
 def _in(python: str) -> list[tuple[int, Jupyter]]:
     """The best one that an interpreter has, with its place in the order; none is an empty list."""
-    words = [python, "-c", LOOK, *(mark for _, mark, _ in SERVERS)]
-    said = subprocess.run(words, capture_output=True, text=True, timeout=LOOK_S).stdout.strip()
+    said = subprocess.run([python, "-c", LOOK, *PAGES], capture_output=True, text=True, timeout=LOOK_S).stdout.strip()
     return [
-        (order, Jupyter(python, module, page)) for order, (module, mark, page) in enumerate(SERVERS) if mark == said
+        (order, Jupyter(python, module, page)) for order, (module, page) in enumerate(PAGES.items()) if module == said
     ]
 
 

@@ -23,8 +23,7 @@ assert sys.platform != "win32"
 START_S, LOOK_S, END_S = 180.0, 0.1, 45.0
 LOG = "workbench.log"
 LOG_BYTES = 16 << 10
-# Where a notebook is, seen from the page that the server opens.
-PAGES = {"lab": "lab/tree/", "tree": "notebooks/"}
+LAB = "lab"  # the page that JupyterLab opens; a bare server has none
 
 
 def jupyters(session: Session) -> Jupyters:
@@ -123,8 +122,8 @@ def address(server: known.Known, path: str = "") -> str:
     """Where the server, or a notebook in it, is opened."""
     parts = urllib.parse.urlsplit(server.url)
     base, _, page = parts.path.rpartition("/")
-    if path and page in PAGES:
-        return parts._replace(path=f"{base}/{PAGES[page]}{urllib.parse.quote(path)}").geturl()
+    if path and page == LAB:
+        return parts._replace(path=f"{base}/lab/tree/{urllib.parse.quote(path)}").geturl()
     return server.url
 
 
