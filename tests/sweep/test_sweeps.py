@@ -73,6 +73,7 @@ def test_a_failure_ends_no_sweep(sweeping, cli):
         (1, "Completed", 10),
         (2, "Failed", 20),
     ]
+    assert f"why one failed: jig logs {rows[-1]['run_id']}\n" in said.out
 
 
 def test_a_sweep_of_failures_has_failed(sweeping, cli):

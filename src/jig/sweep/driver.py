@@ -256,6 +256,9 @@ class Driver:
         best = report.summary(self._sweep, self._points, watch.tries)
         if best:
             say(best)
+        failed = next((row["run_id"] for row in rows if row["status"] == "Failed"), None)
+        if failed:
+            say(f"why one failed: jig logs {failed}")
         if self._refusal is not None:
             say(f"not every point has been run; to go on: jig sweep --resume {self._id}")
             return REFUSED
