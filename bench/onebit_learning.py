@@ -1,6 +1,7 @@
 """Whether what is learned with one bit an element is as good: real images, real processes, several seeds.
 
-Run by torchrun; the ranks go through all kinds of exchange, and the first prints a table and, with --plot, draws it.
+Run by torchrun; the ranks go through all kinds of exchange, and the first prints a table. The kind "onebit after 50" is
+onebit with 50 steps of warm-up.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ def train(kind: str, data: Any, seed: int, epochs: int, width: int) -> float:
         state = powerSGD_hook.PowerSGDState(None, rank_of, start_powerSGD_iter=2, min_compression_rate=1.1)
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif kind != "full":
-        attached = onebit.attach(model, kind="fp16" if kind == "fp16" else "onebit", smallest=2048)
+        name, _, warm_up = kind.partition(" after ")
+        attached = onebit.attach(
+            model, kind="fp16" if name == "fp16" else "onebit", warmup_steps=int(warm_up or 0), smallest=2048
+        )
         forget = NoFeedback(attached) if kind == "no feedback" and world > 1 else None
     steps, batch = len(x) // 128, 128 // world
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
