@@ -264,6 +264,17 @@ def test_the_code_as_it_ran(page, project):
     expect(shown.locator(".hl-nt").first).to_have_text("type")
 
 
+def test_code_that_is_no_text_says_what_it_is(project, server, browse):
+    project.write("x.py", "print(1)")
+    project.write("blob.bin", b"\0\1")
+    (project.path / "link.py").symlink_to("x.py")
+    page = browse(server, f"/runs/{call('submit', '-c', 'local', 'x.py').run_id}?tab=code")
+    for name, said in (("link.py", "A link to x.py"), ("blob.bin", "This is no text.")):
+        page.get_by_role("button", name=f"Show {name}").click()
+        expect(page.locator(".jig-panels .jig-wide .jig-soft")).to_contain_text(said)
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_restore_refuses_to_lose_work_and_then_restores(page, project):
     project.write("train.py", "changed since\n")
     page.get_by_role("button", name="Restore").click()

@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from jig.cli.terminal import human_bytes, printable
-from jig.errors import JigError, UsageError
+from jig.errors import JigError
 from jig.frozen import Frozen
 from jig.store.queries import Found
 from jig.views import environment
@@ -30,7 +30,7 @@ async def code(session: Session, found: Found) -> None:
         return
 
     async def show(entry: list[Any]) -> None:
-        await chosen.show(printable(entry[1]), lambda: _coloured(frozen, entry), _draw)
+        await chosen.show(printable(entry[1]), lambda: _read(frozen, entry), lambda read: _draw(*read))
 
     files = [entry for entry in frozen.entries if entry[0] != "d"]
     script = str(found.plan()["script"])
@@ -45,18 +45,21 @@ async def code(session: Session, found: Found) -> None:
         await show(files[0])
 
 
-def _coloured(frozen: Frozen, entry: list[Any]) -> str:
-    """The text of a file as HTML; UsageError for what has none."""
+def _read(frozen: Frozen, entry: list[Any]) -> tuple[str, str]:
+    """The text of a file as HTML; else what is said in its place."""
     if entry[0] != "f":
-        raise UsageError(say("code.link", target=printable(entry[2])))
+        return "", say("code.link", target=printable(entry[2]))
     data = frozen.read(entry[4])[:PREVIEW_BYTES]
     if b"\0" in data[:8192]:
-        raise UsageError(say("code.binary"))
-    return highlight(entry[1], data.decode("utf-8", "replace"))
+        return "", say("code.binary")
+    return highlight(entry[1], data.decode("utf-8", "replace")), ""
 
 
-def _draw(coloured: str) -> None:
-    ui.html(coloured, sanitize=False).classes("jig-pre").props('tabindex="0"')
+def _draw(coloured: str, said: str) -> None:
+    if said:
+        ui.label(said).classes("jig-soft")
+    else:
+        ui.html(coloured, sanitize=False).classes("jig-pre").props('tabindex="0"')
 
 
 def _row(entry: list[Any], show: Any) -> None:

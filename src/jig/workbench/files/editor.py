@@ -191,7 +191,7 @@ class Editor:
         self._save.set_enabled(dirty)
         self._save.set_visibility(is_open)
         self._empty.set_visibility(not is_open)
-        self._text.classes(remove="jig-no-code") if is_open else self._text.classes(add="jig-no-code")
+        self._text.classes(add="" if is_open else "jig-no-code", remove="jig-no-code" if is_open else "")
         if not is_open:
             self._faults.clear()
             self._form.set_visibility(False)
