@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def jig_home(tmp_path_factory, monkeypatch):
     for name in ("JIG_RUN_ID", "JIG_RUN_DIR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    return folder / ".jig"
+    yield folder / ".jig"
+    shutil.rmtree(folder, ignore_errors=True)  # a run that a test has left may still write
 
 
 class Said:

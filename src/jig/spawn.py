@@ -19,12 +19,8 @@ def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str], errors: int |
         return _spawn_windows(argv, environ)
     child_in, to_child = os.pipe()
     from_child, child_out = os.pipe()
-    moves = [(os.POSIX_SPAWN_DUP2, child_in, 0), (os.POSIX_SPAWN_DUP2, child_out, 1)]
-    if errors is not None:
-        moves.append((os.POSIX_SPAWN_DUP2, errors, 2))
     try:
-        # Not subprocess: importing it costs more than starting the program does.
-        pid = os.posix_spawnp(argv[0], argv, environ, file_actions=moves, setpgroup=0)
+        pid = spawn_between(argv, environ, (child_in, child_out, 2 if errors is None else errors))
     except OSError:
         os.close(to_child)
         os.close(from_child)
@@ -33,6 +29,15 @@ def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str], errors: int |
         os.close(child_in)
         os.close(child_out)
     return pid, to_child, from_child
+
+
+def spawn_between(argv: tuple[str, ...], environ: Mapping[str, str], streams: tuple[int, int, int]) -> int:
+    """Start a program whose stdin, stdout and stderr are these; returns its pid."""
+    if sys.platform == "win32":
+        raise NotImplementedError
+    # Not subprocess: importing it costs more than starting the program does.
+    moves = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in enumerate(streams)]
+    return os.posix_spawnp(argv[0], argv, environ, file_actions=moves, setpgroup=0)
 
 
 def _spawn_windows(argv: tuple[str, ...], environ: Mapping[str, str]) -> tuple[int, int, int]:

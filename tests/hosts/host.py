@@ -169,6 +169,10 @@ class Host:
         """What the server has logged so far."""
         return self._sshd.log()
 
+    def commands(self) -> int:
+        """How many commands and shells were started over SSH so far."""
+        return self.sshd_log().count("Starting session")
+
     def new_host_key(self) -> None:
         """Change all of the host's keys."""
         self._sshd.make_keys()

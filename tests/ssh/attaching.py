@@ -31,7 +31,11 @@ def authorized(host: Host) -> "list[str]":
 
 
 def meddle(client: Client, moment: str, before: str = ":", after: str = ":") -> None:
-    """Let the first ssh whose words match do something before it begins, and after it ends; $PPID is jig."""
+    """Let the first ssh whose words match do something before it begins, and after it ends; $PPID is jig.
+
+    No connection stays: through one that is open no ssh would be started.
+    """
+    (client.home / "ssh-options").write_text("-o ControlPath=none")
     place = client.home / "bin/ssh"
     head, _, ssh = place.read_text().rpartition("exec ")
     once = f'[ ! -e "$HOME/meddled" ] && touch "$HOME/meddled" || exec {ssh.strip()}'

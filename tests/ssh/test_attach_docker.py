@@ -102,13 +102,13 @@ def test_clean_goes_there(docker_box, project, cli):
     )
 
 
-def test_attaching_again_changes_no_file(docker_box, project, cli, client):
+def test_attaching_again_changes_no_file(docker_box, cli):
     attach(docker_box, cli)
-    calls = len(client.calls())
+    commands = docker_box.host.commands()
     for words, told_ in (
         (("--image", "other:1"), f"box.compute says `baseDockerImage: {IMAGE}`, not other:1"),
         (("--gpu",), "box.compute has no `nvidiaDocker`, not true"),
     ):
         said = cli(*attach_words(docker_box.host, *words, kind="remotedocker"))
         assert said.code == 2 and told_ in said.err
-    assert len(client.calls()) == calls
+    assert docker_box.host.commands() == commands

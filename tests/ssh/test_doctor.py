@@ -19,11 +19,11 @@ def finding(said, what: str) -> "dict[str, str]":
     return found
 
 
-def test_one_round_trip(gpu_box, cli, client, jig_home):
-    before = len(client.calls())
+def test_one_round_trip(gpu_box, cli, jig_home):
+    before = gpu_box.host.commands()
     said = cli("doctor", "-c", "box", "-o", "json")
     assert said.code == 0, said.out + said.err
-    assert len(client.calls()) == before + 1
+    assert gpu_box.host.commands() == before + 1
     assert finding(said, "NVIDIA driver")["found"] == "535.1, which serves CUDA up to 12.2"
     assert finding(said, "GPU 1")["found"] == "Pretended K80, compute capability 3.7, 11.2 GiB of 11.2 GiB free"
     assert finding(said, "clock") == {

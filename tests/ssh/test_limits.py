@@ -35,11 +35,11 @@ def test_ten_thousand_files(box, project, client):
     client.hang_up()
 
     def submit(files: int) -> "tuple[int, float]":
-        """How many times ssh was started, and how long all of it took."""
-        before, started = len(client.calls()), time.monotonic()
+        """How many commands were started there, and how long all of it took."""
+        before, started = box.host.commands(), time.monotonic()
         said = box.submit("a.py")
         assert said.code == 0 and f"{files} files\n" in said.out
-        return len(client.calls()) - before, time.monotonic() - started
+        return box.host.commands() - before, time.monotonic() - started
 
     submit(0)
     calls, _ = submit(0)

@@ -57,6 +57,7 @@ def found(jig_home) -> str:
 def begin(cli, host, project, client) -> "tuple[str, str]":
     """Starts a run that waits; returns its id and the words that the login's shell was given for it."""
     project.write("a.py", WAITS)
+    client.hang_up()
     said = cli("submit", "-a", "-c", "box", "a.py")
     assert said.code == 0, said.err
     log = host.home / ".jig/runs" / said.run_id / "output.log"

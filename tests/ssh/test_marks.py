@@ -24,14 +24,14 @@ def marks(cli, run_id):
     return record["tags"], record["note"], record["archived"]
 
 
-def test_marks_need_no_machine_and_survive(box, cli, client, jig_home, run_id):
-    calls = len(client.calls())
+def test_marks_need_no_machine_and_survive(box, cli, jig_home, run_id):
+    commands = box.host.commands()
     assert cli("history", "tag", "-r", run_id, "stage=final").code == 0
     assert cli("history", "note", "-r", run_id, "seen").code == 0
     assert cli("history", "archive", run_id).code == 0
     kept = ({"stage": "final"}, "seen", True)
     assert marks(cli, run_id) == kept
-    assert len(client.calls()) == calls, "nobody was called"
+    assert box.host.commands() == commands, "nobody was called"
     assert not (box.runs / run_id / "remarks.jsonl").exists()
     assert cli("history", "sync", "-c", "box").code == 0
     assert marks(cli, run_id) == kept

@@ -12,7 +12,7 @@ from jig.machines.ssh_errors import Detached, Unreachable, explain
 from jig.project import ComputeTarget
 from jig.runner.folder import make_own
 from jig.runner.quick_json import dumps, loads
-from jig.spawn import spawn_piped
+from jig.spawn import spawn_between, spawn_piped
 from jig.system import has_news
 from jig.system import quick_signal as signal
 
@@ -98,16 +98,22 @@ class SshMachine:
 
     def _start(self, *words: str) -> SshPipe:
         """Start a command there; we do not wait until it is let in, and have other things to do meanwhile."""
-        control = self._control()
-        if control:
-            drop_dead(control)
-        argv = ssh_command.command(self.address, self.known_hosts, self._auth(), control, " ".join(words))
+        control, remote = self._control(), " ".join(words)
+        argv = ssh_command.command(self.address, self.known_hosts, self._auth(), control, remote)
         errors = os.memfd_create("ssh") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
+        if sys.platform != "win32" and control:
+            from jig.machines import mux
+
+            if (owner := mux.connect(control)) is not None:
+                (theirs_in, to_runner), (from_runner, theirs_out) = os.pipe(), os.pipe()
+                session = mux.Session(owner, remote, (theirs_in, theirs_out, errors))
+                return SshPipe(0, to_runner, from_runner, errors, self, control, argv, session)
         try:
-            return SshPipe(*spawn_piped(argv, os.environ, errors), errors, self, control)
+            pid, to_runner, from_runner = spawn_piped(argv, os.environ, errors)
         except FileNotFoundError:
             os.close(errors)
             raise MachineError("there is no ssh program on this computer", "install OpenSSH's client") from None
+        return SshPipe(pid, to_runner, from_runner, errors, self, control)
 
     def ask(self, verb: str, **request: Any) -> dict[str, Any]:
         """One request, one answer."""
@@ -274,16 +280,40 @@ class SshMachine:
 
 
 class SshPipe(Pipe):
-    """A pipe whose silence can be explained by what ssh printed."""
+    """A pipe whose silence can be explained by what ssh printed.
+
+    What starts the command there is a session of the control connection, or else the ssh program, with this pid; `argv`
+    is that program's, for a session that is refused.
+    """
 
     def __init__(
-        self, pid: int, to_runner: int, from_runner: int, errors: int, machine: SshMachine, control: str = ""
+        self,
+        pid: int,
+        to_runner: int,
+        from_runner: int,
+        errors: int,
+        machine: SshMachine,
+        control: str = "",
+        argv: tuple[str, ...] = (),
+        session: Any = None,
     ) -> None:
         super().__init__(pid, to_runner, from_runner)
         self._control = control  # until the first answer
         self._errors = errors
         self._machine = machine
+        self._argv = argv
+        self._session = session
         self._code: int | None = None
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Send the request line; where the control connection had no room for us, ssh itself goes the long way."""
+        refused = self._session.refused(LET_IN_S) if self._session is not None else None
+        if refused is not None:
+            self._session = None
+            self._pid = spawn_between(self._argv, os.environ, refused)
+            for stream in refused[:2]:
+                os.close(stream)
+        super().send(request)
 
     def answer(self) -> dict[str, Any]:
         """The next answer; when none comes, the reason that ssh gave."""
@@ -311,10 +341,7 @@ class SshPipe(Pipe):
 
     def _wait(self) -> int:
         if self._code is None:
-            try:
-                self._code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-            except ChildProcessError:
-                self._code = 255
+            self._code = _exit_code(self._pid) if self._session is None else self._session.wait()
         return self._code
 
     def close(self) -> None:
@@ -324,7 +351,9 @@ class SshPipe(Pipe):
                 stream.close()
             except BrokenPipeError:
                 continue
-        if self._code is None:
+        if self._session is not None:
+            self._session.end()
+        elif self._code is None:
             try:
                 os.kill(self._pid, signal.SIGTERM)  # it may be waiting for a network that does not answer
             except ProcessLookupError:
@@ -333,26 +362,11 @@ class SshPipe(Pipe):
         os.close(self._errors)
 
 
-def drop_dead(control: str) -> None:
-    """Remove a control connection's socket that nobody serves any more: ssh would wait for it."""
-    if sys.platform == "win32" or not os.path.exists(control):
-        return
-    import _socket  # the C module alone: `socket` takes 3 ms to import
-
-    ours = _socket.socket(_socket.AF_UNIX)
-    ours.settimeout(2.0)
+def _exit_code(pid: int) -> int:
     try:
-        ours.connect(control)
-        if ours.recv(4):  # its owner says hello at once; one that is stopped still lets us in, and stays mute
-            return
-    except OSError:
-        pass  # nobody is there: the socket goes, below
-    finally:
-        ours.close()
-    try:
-        os.unlink(control)
-    except FileNotFoundError:
-        return  # another command removed it first
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return 255
 
 
 def attached(slug: str) -> SshMachine:

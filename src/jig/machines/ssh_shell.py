@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from jig.machines.ssh import drop_dead
 from jig.machines.ssh_errors import Unreachable
 
 TYPE_CHECKING = False
@@ -48,8 +47,11 @@ def _at_this_terminal(argv: tuple[str, ...]) -> int:
 
 def _identity(control: str) -> tuple[int, int] | None:
     """Which control connection is open; None without one."""
-    if control:
-        drop_dead(control)
+    if sys.platform != "win32" and control:
+        from jig.machines import mux
+
+        if not mux.is_served(control):
+            return None
     try:
         found = os.stat(control)
     except OSError:
