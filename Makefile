@@ -17,7 +17,7 @@ $(VENV)/ready: pyproject.toml
 
 $(VENV)/dev: $(VENV)/ready
 	@echo "installing what the tests need"
-	@$(PIP) install --compile $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml","rb"))["dependency-groups"]["dev"])')
+	@$(BIN)/python tools/install_tests.py
 	@touch $@
 
 demo: $(VENV)/ready
