@@ -1,4 +1,4 @@
-"""Installs beside this Python what the tests need, by uv as jig's environments are built: from where pip would take it."""
+"""Installs beside this Python what the tests need, by uv as jig builds environments: from where pip would take it."""
 
 from __future__ import annotations
 
