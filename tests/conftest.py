@@ -46,8 +46,7 @@ def jig_home(tmp_path_factory, monkeypatch):
     for name in ("JIG_RUN_ID", "JIG_RUN_DIR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    yield folder / ".jig"
-    shutil.rmtree(folder, ignore_errors=True)  # a run that a test has left may still write
+    return folder / ".jig"
 
 
 class Said:

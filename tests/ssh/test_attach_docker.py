@@ -102,7 +102,7 @@ def test_clean_goes_there(docker_box, project, cli):
     )
 
 
-def test_attaching_again_changes_no_file(docker_box, cli):
+def test_attaching_again_changes_no_file(docker_box, project, cli):
     attach(docker_box, cli)
     commands = docker_box.host.commands()
     for words, told_ in (

@@ -295,7 +295,10 @@ class Index:
 
     def names(self) -> list[tuple[str, str]]:
         """Space and name of everything that runs have logged."""
-        return [(space, name) for space, name in self.db.execute("SELECT space, name FROM names ORDER BY id")]
+        return [
+            (space, name)
+            for space, name in self.db.execute("SELECT space, name FROM names ORDER BY space, name COLLATE NOCASE, id")
+        ]
 
     def is_empty(self) -> bool:
         """Whether there is no run at all."""
