@@ -34,7 +34,7 @@ def spawn_piped(argv: tuple[str, ...], environ: Mapping[str, str], errors: int |
 def spawn_between(argv: tuple[str, ...], environ: Mapping[str, str], streams: tuple[int, int, int]) -> int:
     """Start a program whose stdin, stdout and stderr are these; returns its pid."""
     if sys.platform == "win32":
-        raise NotImplementedError
+        raise OSError("a program is not given descriptors like this on Windows")
     # Not subprocess: importing it costs more than starting the program does.
     moves = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in enumerate(streams)]
     return os.posix_spawnp(argv[0], argv, environ, file_actions=moves, setpgroup=0)
