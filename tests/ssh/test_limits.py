@@ -42,11 +42,11 @@ def test_ten_thousand_files(box, project, client):
         return box.host.commands() - before, time.monotonic() - started
 
     submit(0)
-    calls, _ = submit(0)
+    commands, _ = submit(0)
     for number in range(10_000):
         project.write(f"data/{number % 100}/{number}", str(number))
-    calls_for_many, seconds = submit(10_000)
-    assert calls_for_many == calls
+    commands_for_many, seconds = submit(10_000)
+    assert commands_for_many == commands
     assert seconds < 10_000 * 0.1 / 10
 
 

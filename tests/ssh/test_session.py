@@ -81,8 +81,8 @@ def test_an_owner_that_goes_before_it_answers(box, project, client):
 
 @pytest.mark.parametrize(
     "said",
-    [b"", b"\0\0\0", mux._packed([mux.HELLO, 3]), b"\xff\xff\xff\xff", mux._packed([])],
-    ids=["nothing", "half", "another version", "too much", "empty"],
+    [b"", b"\0\0\0", mux._packed([7, mux.VERSION]), b"\xff\xff\xff\xff", mux._packed([])],
+    ids=["nothing", "half", "no hello", "too much", "empty"],
 )
 def test_a_socket_without_an_owner_is_removed(tmp_path, said):
     path = str(tmp_path / "s")
@@ -90,6 +90,13 @@ def test_a_socket_without_an_owner_is_removed(tmp_path, said):
     with _owner(path, said):
         assert mux.connect(path) is None
     assert not os.path.exists(path)
+
+
+def test_an_owner_that_speaks_another_version_is_left_to_ssh(tmp_path):
+    path = str(tmp_path / "s")
+    with _owner(path, mux._packed([mux.HELLO, mux.VERSION + 1])):
+        assert mux.connect(path) is None
+    assert os.path.exists(path), "it serves others"
 
 
 class _owner:

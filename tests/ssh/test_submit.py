@@ -124,13 +124,15 @@ def test_compressed(box, project, cli):
 
 
 def test_few_round_trips(box, project, cli, client):
-    """A warm submit: a command there for the run and its log, and one for its outputs; no new connection, no ssh here."""
+    """A warm submit: one command there; followed, another one for its outputs. No new connection, no ssh program here."""
     project.write("a.py", "print(1)")
     assert box.submit("a.py").code == 0
     calls, commands, logins = len(client.calls()), box.host.commands(), box.host.sshd_log().count("Accepted publickey")
+    assert cli("submit", "-a", "-c", "box", "a.py").code == 0
+    assert box.host.commands() - commands == 1
     assert "1\n" in box.submit("a.py").out
+    assert box.host.commands() - commands == 3
     assert len(client.calls()) == calls
-    assert box.host.commands() - commands == 2
     assert box.host.sshd_log().count("Accepted publickey") == logins
 
 

@@ -1,6 +1,6 @@
 """A command through a control connection that is open: asked of its owner in the words of ssh itself (PROTOCOL.mux).
 
-Starting the ssh program for that takes 5 to 10 ms, and every question to a machine would wait for it.
+Starting the ssh program for that takes some milliseconds, and every question to a machine would wait for it.
 """
 
 from __future__ import annotations
@@ -27,32 +27,42 @@ CUT = 255  # ssh's own exit code for a connection that is gone
 
 
 def connect(path: str) -> _socket.socket | None:
-    """A connection to the owner of that control connection, who has said hello; a socket without one is removed."""
-    if not os.path.exists(path):
+    """A connection to the owner of that control connection, if it speaks as we do; a socket without one is removed."""
+    owner, version = _met(path)
+    if owner is not None and version != VERSION:  # ssh may know what to say to it
+        owner.close()
         return None
+    return owner
+
+
+def is_served(path: str) -> bool:
+    """Whether that control connection has an owner; a socket without one is removed."""
+    owner, _ = _met(path)
+    if owner is not None:
+        owner.close()
+    return owner is not None
+
+
+def _met(path: str) -> tuple[_socket.socket | None, int]:
+    """The owner, and the version of what it speaks."""
+    if not os.path.exists(path):
+        return None, 0
     ours = _socket.socket(_socket.AF_UNIX)
     ours.settimeout(HELLO_S)
     try:
         ours.connect(path)
-        if _message(ours, 2)[:2] == [HELLO, VERSION]:  # at once; one that is stopped still lets us in, and stays mute
+        word, version = _message(ours, 2)  # at once; one that is stopped still lets us in, and stays mute
+        if word == HELLO:
             ours.settimeout(None)
-            return ours
+            return ours, version
     except OSError:
         pass  # nobody is there: the socket goes, below
     ours.close()
     try:
         os.unlink(path)
     except FileNotFoundError:
-        return None  # another command removed it first
-    return None
-
-
-def is_served(path: str) -> bool:
-    """Whether that control connection has an owner."""
-    owner = connect(path)
-    if owner is not None:
-        owner.close()
-    return owner is not None
+        return None, 0  # another command removed it first
+    return None, 0
 
 
 class Session:
